@@ -1,0 +1,1 @@
+//! What a reviewer is given of the code, and how many tokens it is.

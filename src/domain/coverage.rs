@@ -1,0 +1,115 @@
+//! Coverage: what a run really put before its reviewer, and what it left out and why.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Lines of a file, both ends included, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LineRange {
+    pub start: u32,
+    pub end: u32,
+}
+
+impl LineRange {
+    /// The lines `start` to `end`; a reversed pair is put right.
+    pub fn new(start: u32, end: u32) -> Self {
+        Self { start: start.min(end), end: start.max(end) }
+    }
+
+    /// Whether the two share a line.
+    pub fn overlaps(self, other: Self) -> bool {
+        self.start <= other.end && other.start <= self.end
+    }
+}
+
+/// Why a changed file was not reviewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOutReason {
+    /// Marked `linguist-generated`, or says so itself in its first lines.
+    Generated,
+    /// Marked `linguist-vendored`, or below a folder of other people's code.
+    Vendored,
+    /// A lock file of a package manager.
+    LockFile,
+    /// Lines so long that a program wrote them.
+    Minified,
+    Binary,
+    /// Over the configured size.
+    Oversized,
+    Submodule,
+    Symlink,
+    /// Only its mode changed, or it only moved.
+    NoContentChange,
+    /// It was deleted: there is nothing to point at.
+    Deleted,
+    /// A path that the settings ignore.
+    Ignored,
+    /// The reviewer does not know the language.
+    UnsupportedLanguage,
+    /// The reviewer could not read it; the run's log says why.
+    Unreadable,
+    /// The run ended before it got there.
+    NotReached,
+}
+
+impl fmt::Display for LeftOutReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            LeftOutReason::Generated => "generated",
+            LeftOutReason::Vendored => "vendored",
+            LeftOutReason::LockFile => "lock file",
+            LeftOutReason::Minified => "minified",
+            LeftOutReason::Binary => "binary",
+            LeftOutReason::Oversized => "oversized",
+            LeftOutReason::Submodule => "submodule",
+            LeftOutReason::Symlink => "symbolic link",
+            LeftOutReason::NoContentChange => "no change of content",
+            LeftOutReason::Deleted => "deleted",
+            LeftOutReason::Ignored => "ignored by settings",
+            LeftOutReason::UnsupportedLanguage => "language not supported by this reviewer",
+            LeftOutReason::Unreadable => "unreadable",
+            LeftOutReason::NotReached => "not reached",
+        })
+    }
+}
+
+/// A changed file that was not reviewed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    pub path: String,
+    pub reason: LeftOutReason,
+}
+
+/// A changed file that was reviewed, with its changed lines on the new side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileCoverage {
+    pub path: String,
+    pub hunks: Vec<LineRange>,
+}
+
+/// Counts for a run record; a run's output has the lists as well.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Coverage {
+    /// Changed files in scope, those left out included.
+    pub files_total: u32,
+    pub files_covered: u32,
+    /// Changed hunks in the files that were not left out.
+    pub hunks_total: u32,
+    pub hunks_covered: u32,
+    /// Added lines that were put before the reviewer.
+    pub lines_covered: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileCoverage>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Coverage {
+    /// The counts without the lists, as a run record keeps them.
+    pub fn counts(&self) -> Self {
+        Self { files: Vec::new(), left_out: Vec::new(), ..self.clone() }
+    }
+}

@@ -1,0 +1,123 @@
+//! Ids of runs and findings, checked when they are parsed, so that an id can safely become a file name.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// An id that does not have the form revdeck gives out.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{text:?} is not a {what} id; {what} ids look like {example}")]
+pub struct BadId {
+    text: String,
+    what: &'static str,
+    example: &'static str,
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $prefix:literal, $example:literal, $length:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// Whether `text` is an id of this sort: the prefix, then lower- or upper-case letters and digits.
+            pub fn is_valid(text: &str) -> bool {
+                text.strip_prefix($prefix).is_some_and(|rest| {
+                    $length.contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+                })
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = BadId;
+
+            fn from_str(text: &str) -> Result<Self, BadId> {
+                Self::try_from(text.to_owned())
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = BadId;
+
+            fn try_from(text: String) -> Result<Self, BadId> {
+                if Self::is_valid(&text) {
+                    Ok(Self(text))
+                } else {
+                    Err(BadId { text, what: $what, example: $example })
+                }
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// A run: `ar_` and a ULID, so that ids sort by the time they were given out.
+    RunId, "run", "ar_", "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", (26..=26)
+);
+id!(
+    /// A finding: `f_` and 16 hexadecimal digits of a hash over kind, path and the code at the anchor.
+    FindingId, "finding", "f_", "f_3b1f0c9d2a7e4851", (16..=16)
+);
+
+/// BLAKE3 of the parts, each preceded by its length, as lower-case hexadecimal (64 digits).
+pub fn content_hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+impl FindingId {
+    /// The identity of a problem: what (`kind`), where (`path`) and on which code (`anchor`, see
+    /// [`crate::domain::text::normalize_code`]). Line numbers and runs stay out of it on purpose. `ordinal` tells apart
+    /// equal anchors in one file, counted from the top; the first is 0.
+    pub fn of(kind: &str, path: &str, anchor: &str, ordinal: u32) -> Self {
+        let normal = crate::domain::text::normalize_code(anchor);
+        let ordinal = ordinal.to_le_bytes();
+        let hash = content_hash([kind.as_bytes(), path.as_bytes(), normal.as_bytes(), &ordinal]);
+        Self(format!("f_{}", &hash[..16]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_could_leave_their_folder_are_refused() {
+        for bad in ["", "ar_", "ar_../../etc/passwd", "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0/", "f_3b1f0c9d2a7e4851", "ar_01"] {
+            assert!(bad.parse::<RunId>().is_err(), "{bad:?}");
+        }
+        assert!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse::<RunId>().is_ok());
+    }
+
+    #[test]
+    fn a_finding_keeps_its_id_when_it_is_reindented_and_loses_it_when_the_code_differs() {
+        let here = FindingId::of("MAGIC_NUMBERS", "a.rs", "    let x = 42;", 0);
+        assert_eq!(here, FindingId::of("MAGIC_NUMBERS", "a.rs", "let x  = 42;\n", 0));
+        assert_ne!(here, FindingId::of("MAGIC_NUMBERS", "a.rs", "let x = 43;", 0));
+        assert_ne!(here, FindingId::of("MAGIC_NUMBERS", "b.rs", "let x = 42;", 0));
+        assert_ne!(here, FindingId::of("MAGIC_NUMBERS", "a.rs", "let x = 42;", 1));
+    }
+}

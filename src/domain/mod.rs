@@ -1,0 +1,27 @@
+//! The words of revdeck as plain data: ids, runs, findings, events, coverage.
+//!
+//! Invariants: no IO, no clock, no randomness, no async; nothing of ours is imported here. Everything that
+//! is written to disk is defined in this room, with the field names that readers of the files rely on.
+
+mod coverage;
+mod event;
+mod finding;
+mod ids;
+mod run;
+mod scope;
+pub mod text;
+mod triage;
+
+pub use coverage::{Coverage, FileCoverage, LeftOut, LeftOutReason, LineRange};
+pub use event::{JournalEntry, RunEvent};
+pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, Suggestion};
+pub use ids::{BadId, FindingId, RunId, content_hash};
+pub use run::{CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage};
+pub use scope::{BadScope, Scope};
+pub use triage::{Actor, Disposition, TriageAction};
+
+/// A moment, written as RFC 3339. A type, not a clock: moments arrive from outside.
+pub type Time = jiff::Timestamp;
+
+/// The version of every JSON object that revdeck prints or keeps.
+pub const SCHEMA_VERSION: u32 = 1;

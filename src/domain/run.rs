@@ -1,0 +1,236 @@
+//! A run record: what was reviewed, by whom, at what price and why it ended.
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::word_enum;
+use super::{Coverage, Finding, FindingId, Priority, RunId, Scope, Time};
+
+word_enum!(
+    /// Where a run is in its life. Terminal ones never change again.
+    RunStatus {
+        Pending = "pending",
+        Snapshotting = "snapshotting",
+        Reviewing = "reviewing",
+        Resolving = "resolving",
+        Completed = "completed",
+        Failed = "failed",
+        Cancelled = "cancelled",
+        Superseded = "superseded",
+        Skipped = "skipped",
+        Lost = "lost",
+    }
+);
+word_enum!(
+    /// Who asked for a run.
+    Source { Cockpit = "cockpit", Cli = "cli", Watch = "watch", Hook = "hook", Assistant = "assistant" }
+);
+word_enum!(
+    /// The only reasons for which a run may be cancelled; elapsed time is not among them.
+    CancelReason {
+        UserStop = "user_stop",
+        Superseded = "superseded",
+        Obsolete = "obsolete",
+        DeadProcess = "dead_process",
+        BudgetExhausted = "budget_exhausted",
+        Duplicate = "duplicate",
+    }
+);
+word_enum!(
+    /// What sort of failure ended a run, for a reader that has to decide what to do next.
+    ErrorClass {
+        Git = "git",
+        Store = "store",
+        Reviewer = "reviewer",
+        Configuration = "configuration",
+        WorkerDied = "worker_died",
+        Internal = "internal",
+    }
+);
+
+impl RunStatus {
+    /// Whether the run has ended, well or not.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::Superseded | Self::Skipped | Self::Lost)
+    }
+
+    /// Whether a worker holds (or should hold) the run's lock.
+    pub fn is_working(self) -> bool {
+        matches!(self, Self::Snapshotting | Self::Reviewing | Self::Resolving)
+    }
+}
+
+/// Tokens, as the provider counted them; all 0 for the built-in reviewer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    pub input: u64,
+    pub cached: u64,
+    pub output: u64,
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// All tokens that were paid for in some way: input (cached ones included), output and reasoning.
+    pub fn total(&self) -> u64 {
+        self.input + self.output + self.reasoning
+    }
+}
+
+/// How long the phases took, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PhaseTimings {
+    pub queued_ms: u64,
+    pub snapshot_ms: u64,
+    pub review_ms: u64,
+    pub resolve_ms: u64,
+}
+
+/// Findings of a run by priority.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FindingCounts {
+    pub p0: u32,
+    pub p1: u32,
+    pub p2: u32,
+    pub p3: u32,
+}
+
+impl FindingCounts {
+    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+        let mut counts = Self::default();
+        for finding in findings {
+            counts.add(finding.priority);
+        }
+        counts
+    }
+
+    pub fn add(&mut self, priority: Priority) {
+        *match priority {
+            Priority::P0 => &mut self.p0,
+            Priority::P1 => &mut self.p1,
+            Priority::P2 => &mut self.p2,
+            Priority::P3 => &mut self.p3,
+        } += 1;
+    }
+
+    pub fn by_priority(&self) -> [u32; 4] {
+        [self.p0, self.p1, self.p2, self.p3]
+    }
+
+    pub fn total(&self) -> u32 {
+        self.by_priority().iter().sum()
+    }
+}
+
+/// One line of `runs.ndjson`: a run as it stands after a change. The last line of a run wins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    pub run_id: RunId,
+    pub status: RunStatus,
+    pub created_at: Time,
+    pub updated_at: Time,
+    pub source: Source,
+    /// Who asked, as `user@host`.
+    #[serde(default)]
+    pub owner: String,
+    /// The branch's short name; empty when HEAD is detached.
+    #[serde(default)]
+    pub branch: String,
+    /// The working tree's folder.
+    #[serde(default)]
+    pub worktree: String,
+    /// The commit or tree that the changes are held against; empty when there is none (unborn HEAD, `all`).
+    #[serde(default)]
+    pub base_commit: String,
+    /// The commit that holds the snapshot's tree; kept by `refs/revdeck/snapshots/<run_id>`.
+    #[serde(default)]
+    pub snapshot_commit: String,
+    #[serde(default)]
+    pub head_commit: String,
+    #[serde(default)]
+    pub epoch: u64,
+    pub scope: Scope,
+    /// Over everything but the content that decides what is reviewed (whole tree or change, paths ignored).
+    #[serde(default)]
+    pub scope_hash: String,
+    /// Over both sides' content of everything changed; two scopes with one fingerprint show a reviewer the same.
+    #[serde(default)]
+    pub diff_fingerprint: String,
+    /// Over prompts, thresholds and the built-in reviewer's rules.
+    #[serde(default)]
+    pub prompt_policy_version: String,
+    /// The first [`RunRecord::MAX_PATHS`] of the changed paths; `coverage.files_total` counts all.
+    #[serde(default)]
+    pub changed_paths: Vec<String>,
+    pub reviewer: String,
+    #[serde(default)]
+    pub model: String,
+    #[serde(default)]
+    pub reasoning_effort: String,
+    #[serde(default)]
+    pub attempt: u32,
+    #[serde(default)]
+    pub follow_up_count: u32,
+    #[serde(default)]
+    pub phase_timings: PhaseTimings,
+    #[serde(default)]
+    pub prompt_estimate: u64,
+    #[serde(default)]
+    pub tokens: Usage,
+    /// In US dollars.
+    #[serde(default)]
+    pub cost: f64,
+    #[serde(default)]
+    pub window_peak: u64,
+    #[serde(default)]
+    pub saved_token_estimate: u64,
+    /// Counts only; the lists are in the run's output.
+    #[serde(default)]
+    pub coverage: Coverage,
+    #[serde(default)]
+    pub finding_counts: FindingCounts,
+    /// The ids of the findings, at most [`RunRecord::MAX_DIGESTS`].
+    #[serde(default)]
+    pub finding_digests: Vec<FindingId>,
+    #[serde(default)]
+    pub summary: String,
+    /// Why the harness decided as it did when the run was asked for.
+    #[serde(default)]
+    pub decision: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reused_from: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried_over_from: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_reason: Option<CancelReason>,
+    /// What the person who cancelled said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cancel_note: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_class: Option<ErrorClass>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error_summary: String,
+}
+
+impl RunRecord {
+    /// Changed paths kept in a record.
+    pub const MAX_PATHS: usize = 200;
+    /// Finding ids kept in a record.
+    pub const MAX_DIGESTS: usize = 200;
+}
+
+/// `outputs/<run_id>.json`: the full result of a run, written once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunOutput {
+    pub version: u32,
+    pub run: RunRecord,
+    pub findings: Vec<Finding>,
+    /// With the lists of files.
+    pub coverage: Coverage,
+    /// What a person should know about the run, a line each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,120 @@
+//! Text from models, code and file names is data: here it is made harmless for a terminal and for one line.
+
+use std::borrow::Cow;
+
+/// Whether a terminal could take this character for a command, or show it so that it lies about its neighbours:
+/// control characters (C0, C1, DEL), line separators, and the bidirectional and invisible formatting characters.
+pub fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// One line without a character that [`is_unsafe`]: tabs and line ends become a space, the rest `\u{fffd}`.
+/// Borrowed when nothing had to change.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => clean.push(' '),
+            c if is_unsafe(c) => clean.push('\u{fffd}'),
+            c => clean.push(c),
+        }
+    }
+    Cow::Owned(clean)
+}
+
+/// Many lines, each made harmless as by [`one_line`]; tabs become `tab` spaces, `\r\n` becomes `\n`.
+pub fn lines(text: &str, tab: usize) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for (index, line) in text.split('\n').enumerate() {
+        if index > 0 {
+            clean.push('\n');
+        }
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        for c in line.chars() {
+            match c {
+                '\t' => clean.extend(std::iter::repeat_n(' ', tab)),
+                c if is_unsafe(c) => clean.push('\u{fffd}'),
+                c => clean.push(c),
+            }
+        }
+    }
+    clean
+}
+
+/// A file name as text that can be shown and stored and is different for different bytes: valid UTF-8 stays,
+/// other bytes become `\xNN`.
+pub fn path_from_bytes(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => {
+            let mut shown = String::with_capacity(bytes.len() + 8);
+            for chunk in bytes.utf8_chunks() {
+                shown.push_str(chunk.valid());
+                for byte in chunk.invalid() {
+                    shown.push_str(&format!("\\x{byte:02x}"));
+                }
+            }
+            shown
+        }
+    }
+}
+
+/// Code reduced to what makes it the same code: every line trimmed, runs of white space folded, blank lines dropped.
+pub fn normalize_code(code: &str) -> String {
+    let mut normal = String::with_capacity(code.len());
+    for line in code.lines() {
+        let mut words = line.split_whitespace();
+        let Some(first) = words.next() else { continue };
+        if !normal.is_empty() {
+            normal.push('\n');
+        }
+        normal.push_str(first);
+        for word in words {
+            normal.push(' ');
+            normal.push_str(word);
+        }
+    }
+    normal
+}
+
+/// `1 finding`, `3 findings`.
+pub fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_gets_through() {
+        for (hostile, clean) in [
+            ("plain ünïcode 漢字 🦀", "plain ünïcode 漢字 🦀"),
+            ("\x1b[31mred\x1b]52;c;aGk=\x07", "\u{fffd}[31mred\u{fffd}]52;c;aGk=\u{fffd}"),
+            ("a\r\nb\tc\nd", "a b c d"),
+            ("\u{9b}2J\u{7f}", "\u{fffd}2J\u{fffd}"),
+            ("user\u{202e}txt.exe", "user\u{fffd}txt.exe"),
+        ] {
+            assert_eq!(one_line(hostile), clean, "{hostile:?}");
+        }
+        assert_eq!(lines("a\tb\r\n\x1b[2J", 2), "a  b\n\u{fffd}[2J");
+    }
+
+    #[test]
+    fn file_names_that_are_not_utf8_stay_distinct() {
+        assert_eq!(path_from_bytes(b"caf\xe9.rs"), "caf\\xe9.rs");
+        assert_ne!(path_from_bytes(b"caf\xe9.rs"), path_from_bytes(b"caf\xe8.rs"));
+    }
+
+    #[test]
+    fn normal_code_ignores_layout_only() {
+        assert_eq!(normalize_code("  if  x {\n\n\ty();\r\n}\n"), "if x {\ny();\n}");
+    }
+}

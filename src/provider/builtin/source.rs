@@ -1,0 +1,193 @@
+//! A parsed file as a flat array of syntax nodes in document order, so that a smell is a loop and not a tree walk.
+
+use tree_sitter::{Parser, TreeCursor};
+
+use super::language::Language;
+
+/// The index of a [`Node`] in [`Source::nodes`].
+pub type NodeIndex = usize;
+
+/// One syntax node, named or not. The children of node `i` start at `i + 1`; the next sibling is at `end_index`.
+#[derive(Debug, Clone, Copy)]
+pub struct Node {
+    pub kind: u16,
+    /// The field the node fills in its parent; 0 for none.
+    pub field: u16,
+    pub flags: u8,
+    /// The parent's index; its own for the root.
+    pub parent: u32,
+    /// One past the last node of its subtree.
+    pub end_index: u32,
+    /// Bytes, end excluded.
+    pub start: u32,
+    pub end: u32,
+    /// Lines, counted from 0.
+    pub row: u32,
+    pub end_row: u32,
+}
+
+impl Node {
+    const NAMED: u8 = 1;
+    const ERROR: u8 = 2;
+    const MISSING: u8 = 4;
+
+    pub fn is_named(&self) -> bool {
+        self.flags & Self::NAMED != 0
+    }
+
+    /// Whether the parser could not make sense of it.
+    pub fn is_error(&self) -> bool {
+        self.flags & (Self::ERROR | Self::MISSING) != 0
+    }
+}
+
+/// A parsed file.
+pub struct Source<'a> {
+    pub path: &'a str,
+    pub language: Language,
+    pub text: &'a [u8],
+    pub nodes: Vec<Node>,
+}
+
+/// Keeps parsers between files: making one per file costs more than parsing a small file.
+#[derive(Default)]
+pub struct Parsers([Option<Parser>; Language::ALL.len()]);
+
+impl Parsers {
+    /// Parses a file; partial trees are kept. `None` when the grammar gives up (it does not in practice), or for 4 GiB.
+    pub fn parse<'a>(&mut self, path: &'a str, language: Language, text: &'a [u8]) -> Option<Source<'a>> {
+        u32::try_from(text.len()).ok()?;
+        let parser = self.0[language.index()].get_or_insert_with(|| {
+            let mut parser = Parser::new();
+            // The grammars are compiled in and of a version the library knows: a test parses with each of them.
+            let _ = parser.set_language(&language.grammar());
+            parser
+        });
+        let tree = parser.parse(text, None)?;
+        Some(Source { path, language, text, nodes: flatten(&mut tree.walk(), text.len() / 3) })
+    }
+}
+
+fn flatten(cursor: &mut TreeCursor<'_>, expected: usize) -> Vec<Node> {
+    let mut nodes: Vec<Node> = Vec::with_capacity(expected);
+    let mut open: Vec<u32> = Vec::with_capacity(64);
+    loop {
+        let node = cursor.node();
+        let index = nodes.len() as u32;
+        nodes.push(Node {
+            kind: node.kind_id(),
+            field: cursor.field_id().map_or(0, |id| id.get()),
+            flags: (u8::from(node.is_named()) * Node::NAMED)
+                | (u8::from(node.is_error()) * Node::ERROR)
+                | (u8::from(node.is_missing()) * Node::MISSING),
+            parent: open.last().copied().unwrap_or(index),
+            end_index: index + 1,
+            start: node.start_byte() as u32,
+            end: node.end_byte() as u32,
+            row: node.start_position().row as u32,
+            end_row: node.end_position().row as u32,
+        });
+        if cursor.goto_first_child() {
+            open.push(index);
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            let Some(closed) = open.pop() else { return nodes };
+            nodes[closed as usize].end_index = nodes.len() as u32;
+            cursor.goto_parent();
+        }
+    }
+}
+
+impl<'a> Source<'a> {
+    /// The bytes of a node.
+    pub fn bytes(&self, node: &Node) -> &'a [u8] {
+        &self.text[node.start as usize..node.end as usize]
+    }
+
+    /// The text of a node; empty when it is not UTF-8.
+    pub fn text(&self, node: &Node) -> &'a str {
+        std::str::from_utf8(self.bytes(node)).unwrap_or("")
+    }
+
+    /// The indices of a node's children, unnamed ones included.
+    pub fn children(&self, parent: NodeIndex) -> impl Iterator<Item = NodeIndex> + '_ {
+        let end = self.nodes[parent].end_index as usize;
+        let mut next = parent + 1;
+        std::iter::from_fn(move || {
+            (next < end).then(|| {
+                let child = next;
+                next = self.nodes[child].end_index as usize;
+                child
+            })
+        })
+    }
+
+    /// The indices of everything below a node.
+    pub fn descendants(&self, parent: NodeIndex) -> std::ops::Range<NodeIndex> {
+        parent + 1..self.nodes[parent].end_index as usize
+    }
+
+    /// The child in a field, see [`Fields`].
+    pub fn child_in(&self, parent: NodeIndex, field: u16) -> Option<NodeIndex> {
+        (field != 0).then(|| self.children(parent).find(|&child| self.nodes[child].field == field))?
+    }
+}
+
+/// A set of node kinds of one language, made from their names; asking is one bit test.
+#[derive(Debug, Clone, Default)]
+pub struct KindSet(Vec<u64>);
+
+impl KindSet {
+    /// The kinds with these names; a kind may have several ids, all are taken. Names of unnamed nodes are written as
+    /// they stand in the code (`"&&"`).
+    pub fn new(language: Language, names: &[&str]) -> Self {
+        let grammar = language.grammar();
+        let mut bits = vec![0u64; grammar.node_kind_count().div_ceil(64)];
+        for id in 0..grammar.node_kind_count() {
+            if grammar.node_kind_for_id(id as u16).is_some_and(|kind| names.contains(&kind)) {
+                bits[id / 64] |= 1 << (id % 64);
+            }
+        }
+        Self(bits)
+    }
+
+    pub fn contains(&self, kind: u16) -> bool {
+        self.0.get(usize::from(kind) / 64).is_some_and(|word| word >> (kind % 64) & 1 == 1)
+    }
+}
+
+/// The id of a field by its name; 0 when the language has no such field.
+pub fn field_id(language: Language, name: &str) -> u16 {
+    language.grammar().field_id_for_name(name).map_or(0, |id| id.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_grammar_parses_and_flattening_keeps_the_tree() {
+        let mut parsers = Parsers::default();
+        for language in Language::ALL {
+            let source = parsers.parse("x", language, b"x = 1\n").expect("parses");
+            let root = &source.nodes[0];
+            assert_eq!(root.end_index as usize, source.nodes.len(), "{language:?}");
+            for (index, node) in source.nodes.iter().enumerate().skip(1) {
+                let parent = &source.nodes[node.parent as usize];
+                assert!((node.parent as usize) < index && parent.end_index >= node.end_index, "{language:?}");
+                assert!(parent.start <= node.start && node.end <= parent.end, "{language:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn children_and_fields() {
+        let mut parsers = Parsers::default();
+        let source = parsers.parse("a.rs", Language::Rust, b"fn f(a: u8) { g(a) }").expect("parses");
+        let functions = KindSet::new(Language::Rust, &["function_item"]);
+        let index = (0..source.nodes.len()).find(|&i| functions.contains(source.nodes[i].kind)).expect("a function");
+        let name = source.child_in(index, field_id(Language::Rust, "name")).expect("a name");
+        assert_eq!(source.text(&source.nodes[name]), "f");
+    }
+}

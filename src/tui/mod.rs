@@ -1,0 +1,1 @@
+//! The cockpit: state, messages, update, keymap, one view file per pane, theme.

@@ -1,0 +1,75 @@
+//! A hermetic place to run the real binary in: its own home, its own repository, nothing of the user's environment.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A home and a repository that vanish with the value.
+pub struct TestEnvironment {
+    folder: tempfile::TempDir,
+}
+
+#[allow(dead_code, reason = "each test file uses the part it needs")]
+impl TestEnvironment {
+    /// An empty home and an initialised repository without commits, on branch `main`.
+    pub fn new() -> Self {
+        let test = Self { folder: tempfile::tempdir().expect("a temporary folder") };
+        std::fs::create_dir_all(test.repo()).expect("a folder for the repository");
+        test.git(&["init", "-q", "-b", "main"]);
+        test
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub fn repo(&self) -> PathBuf {
+        self.folder.path().join("repo")
+    }
+
+    /// A file of the repository, its folders made.
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let file = self.repo().join(path);
+        std::fs::create_dir_all(file.parent().unwrap_or(Path::new("/"))).expect("a folder");
+        std::fs::write(&file, content).expect("a file");
+        file
+    }
+
+    /// A command in the repository with an empty environment but for what git and revdeck need.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.repo())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.folder.path())
+            .env("REVDECK_HOME", self.home())
+            .env("LANG", "C.UTF-8")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_NAME", "A")
+            .env("GIT_AUTHOR_EMAIL", "a@example.org")
+            .env("GIT_AUTHOR_DATE", "2026-01-02T03:04:05Z")
+            .env("GIT_COMMITTER_NAME", "A")
+            .env("GIT_COMMITTER_EMAIL", "a@example.org")
+            .env("GIT_COMMITTER_DATE", "2026-01-02T03:04:05Z");
+        command
+    }
+
+    /// Runs git and expects success; its standard output.
+    pub fn git(&self, arguments: &[&str]) -> String {
+        let output = self.command("git").args(arguments).output().expect("git starts");
+        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Commits everything.
+    pub fn commit(&self, message: &str) -> String {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", message]);
+        self.git(&["rev-parse", "HEAD"]).trim().to_owned()
+    }
+
+    /// Runs revdeck in the repository.
+    pub fn revdeck(&self, arguments: &[&str]) -> Output {
+        self.command(env!("CARGO_BIN_EXE_revdeck")).args(arguments).output().expect("revdeck starts")
+    }
+}

@@ -1,0 +1,10 @@
+//! The integration tests: one binary, real processes, real files.
+
+mod cli;
+mod cockpit;
+mod env;
+mod git;
+mod rooms;
+mod runner;
+mod smells;
+mod store;

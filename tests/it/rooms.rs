@@ -1,0 +1,100 @@
+//! The dependency rule of the rooms: imports go downward only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The rooms from top to bottom, as the crate documentation lists them.
+const ROOMS: [&str; 15] = [
+    "cli",
+    "tui",
+    "mcp",
+    "report",
+    "runner",
+    "review",
+    "policy",
+    "ledger",
+    "context",
+    "knowledge",
+    "provider",
+    "git",
+    "store",
+    "config",
+    "domain",
+];
+
+/// These see `domain` and nothing else of ours, nor anything that reads a clock, a file or a die.
+const PURE: [&str; 3] = ["review", "policy", "ledger"];
+const IMPURE: [&str; 7] = ["std::fs", "std::net", "std::process", "std::env", "SystemTime", "Instant", "::now("];
+
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a readable entry").path();
+        if path.is_dir() {
+            rust_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The rooms that a line of code names as `crate::ROOM`.
+fn imported(line: &str) -> impl Iterator<Item = &str> {
+    line.split("crate::").skip(1).flat_map(|rest| {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        match rest[..end].is_empty() {
+            false => vec![&rest[..end]],
+            true => rest
+                .trim_start_matches('{')
+                .split([',', '}'])
+                .map(|part| part.trim().split("::").next().unwrap_or(""))
+                .collect(),
+        }
+    })
+}
+
+#[test]
+fn imports_go_downward_only() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for (level, room) in ROOMS.iter().enumerate() {
+        let mut files = Vec::new();
+        if source.join(room).is_dir() {
+            rust_files(&source.join(room), &mut files);
+        }
+        for file in files {
+            let text = fs::read_to_string(&file).expect("a readable source file");
+            for (number, line) in text.lines().enumerate() {
+                if line.trim_start().starts_with("//") {
+                    continue;
+                }
+                for import in imported(line) {
+                    let Some(target) = ROOMS.iter().position(|name| *name == import) else { continue };
+                    seen += 1;
+                    let allowed =
+                        if PURE.contains(room) { target == level || import == "domain" } else { target >= level };
+                    if !allowed {
+                        wrong.push(format!("{}:{}: {room} imports {import}", file.display(), number + 1));
+                    }
+                }
+                if (PURE.contains(room) || *room == "domain") && IMPURE.iter().any(|word| line.contains(word)) {
+                    wrong.push(format!("{}:{}: {room} is pure, but: {}", file.display(), number + 1, line.trim()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen > 0, "the test sees no import at all: it no longer looks at the right files");
+}
+
+#[test]
+fn every_folder_of_the_source_is_a_room() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for entry in fs::read_dir(source).expect("src") {
+        let entry = entry.expect("a readable entry");
+        if entry.path().is_dir() {
+            let name = entry.file_name().into_string().expect("a plain name");
+            assert!(ROOMS.contains(&name.as_str()), "src/{name} is no room of the table in src/lib.rs");
+        }
+    }
+}
