@@ -210,8 +210,8 @@ impl<'s, 'a> Reader<'s, 'a> {
 
     /// A node that means something.
     fn meet(&mut self, index: NodeIndex, node: &Node, bits: Bits) {
-        if bits & spec::FUNCTION != 0 {
-            self.meet_function(index, node);
+        if bits & (spec::FUNCTION | spec::BLOCK) != 0 {
+            self.meet_function(index, node, bits);
         } else if bits & spec::LAMBDA != 0 {
             self.deepen(node);
         } else if bits & (spec::CLASS | spec::MODULE) != 0 {
@@ -281,13 +281,16 @@ impl<'s, 'a> Reader<'s, 'a> {
         self.frames.push(Frame { end: node.end_index, function, level: level + 1, depth });
     }
 
-    fn meet_function(&mut self, index: NodeIndex, node: &Node) {
+    fn meet_function(&mut self, index: NodeIndex, node: &Node, bits: Bits) {
         let source = self.source;
         let outer = self.frames.last().map_or(Facts::NONE, |frame| frame.function);
-        if outer != Facts::NONE && self.spec.style == Style::Flat {
-            return self.deepen(node);
-        }
-        let Some(head) = names::head(source, self.spec, index) else { return };
+        let head = match (bits & spec::BLOCK != 0, outer != Facts::NONE && self.spec.style == Style::Flat) {
+            (true, true) => return,
+            (false, true) => return self.deepen(node),
+            (true, false) => names::macro_head(source, self.spec, index),
+            (false, false) => names::head(source, self.spec, index),
+        };
+        let Some(head) = head else { return };
         while self.classes.last().is_some_and(|open| open.end <= index as u32) {
             self.classes.pop();
         }
@@ -505,7 +508,7 @@ impl<'s, 'a> Reader<'s, 'a> {
     /// Gives the rows of a token that no earlier token has claimed to the function it stands in.
     fn claim_rows(&mut self, node: &Node, bits: Bits, index: NodeIndex) {
         if bits & spec::STRING != 0 && names::is_doc_string(self.source, self.spec, index) {
-            self.next_row = self.next_row.max(node.end_row);
+            self.next_row = self.next_row.max(node.end_row + 1);
             return;
         }
         let ends_with_line = self.source.text.get(node.end as usize - 1) == Some(&b'\n');

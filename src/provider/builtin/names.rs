@@ -77,10 +77,12 @@ fn first_leaf(source: &Source<'_>, mut index: NodeIndex) -> NodeIndex {
     index
 }
 
+/// The declarator that has the parameters; `None` for what only looks like a function: a class or a namespace behind a
+/// macro.
 fn function_declarator(source: &Source<'_>, spec: &Spec, index: NodeIndex) -> Option<NodeIndex> {
     let mut at = source.child_in(index, spec.fields.declarator)?;
     // Pointers and references to the result stand around it; some name their declarator, some just hold it.
-    for _ in 0..16 {
+    for _ in 0..MAX_DECLARATORS {
         if source.child_in(at, spec.fields.parameters).is_some() {
             // `int (*f(int))(char)`: the inner one is the function.
             let inner = source.child_in(at, spec.fields.declarator);
@@ -90,18 +92,34 @@ fn function_declarator(source: &Source<'_>, spec: &Spec, index: NodeIndex) -> Op
             }
             continue;
         }
-        let next = source.child_in(at, spec.fields.declarator).or_else(|| {
+        at = source.child_in(at, spec.fields.declarator).or_else(|| {
             source.children(at).find(|&child| {
                 source.nodes[child].is_named() && source.child_in(child, spec.fields.parameters).is_some()
             })
-        });
-        match next {
-            Some(next) => at = next,
-            None => return Some(at),
-        }
+        })?;
     }
-    Some(at)
+    None
 }
+
+/// `TEST_CASE("name") { ... }`: a block behind a call without a semicolon is the body of a function that a macro makes.
+pub(super) fn macro_head<'a>(source: &Source<'a>, spec: &Spec, index: NodeIndex) -> Option<Head<'a>> {
+    let parent = source.nodes[index].parent as usize;
+    let before = source.children(parent).take_while(|&child| child < index).last()?;
+    let call = source.children(before).next()?;
+    let semicolon = source.children(before).last()?;
+    let is_open = source.nodes[semicolon].is_error() && spec.bits(source.nodes[call].kind) & spec::CALL != 0;
+    let function = is_open.then(|| source.child_in(call, spec.fields.function))??;
+    Some(Head {
+        name: source.text(&source.nodes[function]),
+        receiver: None,
+        starts_at: first_leaf(source, function),
+        counts_from: index,
+        parameters: None,
+    })
+}
+
+/// Deeper declarators are nonsense.
+const MAX_DECLARATORS: usize = 16;
 
 fn nested_declarator(source: &Source<'_>, spec: &Spec, index: NodeIndex) -> Option<NodeIndex> {
     source

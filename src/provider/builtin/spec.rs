@@ -67,8 +67,10 @@ pub(super) const LAYOUT: Bits = 1 << 26;
 pub(super) const EXPRESSION_STATEMENT: Bits = 1 << 27;
 /// Not a parameter of its own: the receiver, separators.
 pub(super) const NO_PARAMETER: Bits = 1 << 28;
-/// `&&` may also be a reference to an rvalue (C++).
+/// Parentheses do not end a run of logical operators.
 pub(super) const PARENTHESES: Bits = 1 << 29;
+/// A block: outside of functions perhaps one that a macro makes.
+pub(super) const BLOCK: Bits = 1 << 30;
 
 type Table = &'static [(Bits, &'static [&'static str])];
 
@@ -403,6 +405,7 @@ const CPP: Tables = Tables {
     ],
     nodes: &[
         (FUNCTION, &["function_definition"]),
+        (BLOCK, &["compound_statement"]),
         (LAMBDA, &["lambda_expression"]),
         (CLASS, &["class_specifier", "struct_specifier", "union_specifier"]),
         (COMMENT, &["comment"]),
