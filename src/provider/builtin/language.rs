@@ -124,7 +124,10 @@ fn is_cpp_header(content: &[u8]) -> bool {
     memchr::memmem::find(content, b"std::").is_some()
         || content.split(|&byte| byte == b'\n').map(|line| line.trim_ascii_start()).any(|line| {
             LINE_STARTS.iter().any(|start| line.starts_with(start))
-                || (line.starts_with(b"class ") && (line.ends_with(b"{") || line.ends_with(b";")))
+                || line.strip_prefix(b"class ").is_some_and(|rest| {
+                    let name = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+                    matches!(rest[name..].trim_ascii_start(), [] | [b':' | b'{' | b';', ..])
+                })
         })
 }
 
