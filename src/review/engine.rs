@@ -94,7 +94,7 @@ impl Engine {
         let mut effects = Vec::new();
         if self.journal.planned.is_none() {
             let event = RunEvent::Planned {
-                files: count(self.plan.files.len()),
+                files: count(self.plan.files.len() + self.plan.left_out.len()),
                 hunks: count(self.plan.files.iter().map(|file| file.hunks.len()).sum()),
                 left_out: self.plan.left_out.clone(),
             };

@@ -8,8 +8,8 @@ use crate::domain::{CancelReason, Coverage, ErrorClass, FileCoverage, Finding, L
 /// The counts of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Planned {
+    /// Changed files in scope, those left out included.
     pub files: u32,
-    pub left_out: u32,
     pub hunks: u32,
 }
 
@@ -20,7 +20,7 @@ pub struct Replayed {
     pub(super) covered: Vec<FileCoverage>,
     /// Those of the plan and those that the reviewer could not read.
     pub(super) left_out: Vec<LeftOut>,
-    /// Files to review, files left out by the plan, and hunks to review, once they were counted.
+    /// What there was to review, once it was counted.
     pub planned: Option<Planned>,
     pub notes: Vec<String>,
     /// The last attempt that began, from 1; 0 when none did.
@@ -43,7 +43,7 @@ impl Replayed {
                     (state.attempt, state.worker) = (*attempt, Some(*worker));
                 }
                 RunEvent::Planned { files, hunks, left_out } => {
-                    state.planned = Some(Planned { files: *files, left_out: count(left_out.len()), hunks: *hunks });
+                    state.planned = Some(Planned { files: *files, hunks: *hunks });
                     for file in left_out {
                         if done.insert(&file.path) {
                             state.left_out.push(file.clone());
@@ -101,9 +101,10 @@ impl Replayed {
     pub fn coverage(&self) -> Coverage {
         let hunks_covered = count(self.covered.iter().map(|file| file.hunks.len()).sum());
         let files_covered = count(self.covered.len());
-        let planned = self.planned.unwrap_or(Planned { files: files_covered, left_out: 0, hunks: hunks_covered });
+        let known = files_covered.saturating_add(count(self.left_out.len()));
+        let planned = self.planned.unwrap_or_default();
         Coverage {
-            files_total: planned.files.max(files_covered).saturating_add(planned.left_out),
+            files_total: planned.files.max(known),
             files_covered,
             hunks_total: planned.hunks.max(hunks_covered),
             hunks_covered,

@@ -114,7 +114,7 @@ fn start(engine: &mut Engine, plan: Plan) -> Vec<String> {
 #[test]
 fn findings_are_recorded_before_their_file_is_covered() {
     let mut engine = Engine::new();
-    assert_eq!(start(&mut engine, plan(3, 2)), ["planned 3 6 1", "review Files [0, 1]"]);
+    assert_eq!(start(&mut engine, plan(3, 2)), ["planned 4 6 1", "review Files [0, 1]"]);
     let report = Report { findings: vec![finding("f1.rs", 2, 4, 2), finding("f0.rs", 1, 3, 1)], ..Report::default() };
     assert_eq!(
         names(&engine.handle(Event::Reported(report))),
