@@ -1,12 +1,12 @@
 //! What several smells need to know about a file: its functions and classes, with their figures.
 
-use super::source::NodeIndex;
+use super::source::{NodeIndex, Source};
 
 /// A function, method, closure with a name, or the like. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
     pub node: NodeIndex,
-    /// With the enclosing classes: `Parser.parse`.
+    /// With the enclosing classes: `Parser.parse`; `(anonymous)` for a closure that counts for itself.
     pub name: String,
     pub line_start: u32,
     pub line_end: u32,
@@ -33,6 +33,7 @@ pub struct Class {
     pub nloc: u32,
     pub methods: u32,
     pub fields: u32,
+    pub is_test: bool,
 }
 
 /// The facts of one file.
@@ -43,15 +44,109 @@ pub struct Facts {
     pub classes: Vec<Class>,
     /// For every node the innermost function it stands in; `NONE` outside of functions.
     pub function_of: Vec<u32>,
-    /// The whole file is test code, by its path or its content.
+    /// Parts of the file that are test code though not every function of it is a test (`#[cfg(test)] mod`), as ranges of
+    /// node indices, end excluded, in document order.
+    pub test_ranges: Vec<(u32, u32)>,
+    /// The whole file is test code, by its path.
     pub is_test_file: bool,
 }
 
 impl Facts {
     pub const NONE: u32 = u32::MAX;
 
+    /// Reads a parsed file once.
+    pub fn of(source: &Source<'_>) -> Self {
+        super::metrics::read(source)
+    }
+
     /// The innermost function around a node.
     pub fn function_at(&self, node: NodeIndex) -> Option<&Function> {
         self.functions.get(*self.function_of.get(node)? as usize)
+    }
+
+    /// Whether a node is test code: of a test file, inside of a test function or of a part for tests.
+    pub fn is_test_at(&self, node: NodeIndex) -> bool {
+        if self.is_test_file || self.function_at(node).is_some_and(|function| function.is_test) {
+            return true;
+        }
+        let node = node as u32;
+        let after = self.test_ranges.partition_point(|&(start, _)| start <= node);
+        self.test_ranges[..after].iter().rev().any(|&(_, end)| node < end)
+    }
+}
+
+/// Whether a file is test code by its name or a folder on its way: `tests/`, `test_x.py`, `x_test.go`, `x.spec.ts`,
+/// `XTest.java`, `x_spec.rb`, `__tests__/`, benchmarks, fixtures and examples' tests alike.
+pub fn is_test_path(path: &str) -> bool {
+    let mut parts = path.split('/').rev();
+    let name = parts.next().unwrap_or(path);
+    if parts.any(|folder| {
+        matches!(
+            folder,
+            "test"
+                | "tests"
+                | "__tests__"
+                | "__mocks__"
+                | "spec"
+                | "specs"
+                | "testdata"
+                | "testing"
+                | "fixtures"
+                | "benches"
+                | "e2e"
+                | "cypress"
+                | "unittests"
+                | "unit_tests"
+                | "integration_tests"
+        )
+    }) {
+        return true;
+    }
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    if matches!(stem, "test" | "tests" | "conftest" | "test_helper" | "spec_helper") {
+        return true;
+    }
+    let lower_parts =
+        |marks: &[&str]| marks.iter().any(|mark| stem.strip_suffix(mark).is_some_and(|rest| !rest.is_empty()));
+    stem.starts_with("test_")
+        || stem.starts_with("test-")
+        || lower_parts(&["_test", "_tests", "_spec", "-test", "-spec", ".test", ".spec", "_unittest"])
+        || (matches!(extension, "java" | "cs" | "php" | "kt") && lower_parts(&["Test", "Tests", "TestCase", "IT"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_files_are_known_by_their_paths() {
+        for path in [
+            "tests/it/main.rs",
+            "src/parser/tests.rs",
+            "test_views.py",
+            "pkg/conftest.py",
+            "router_test.go",
+            "src/app.spec.ts",
+            "src/App.test.tsx",
+            "src/test/java/org/x/Helper.java",
+            "FooTest.java",
+            "FooTests.cs",
+            "spec/models/user_spec.rb",
+            "web/__tests__/a.js",
+            "testdata/x.c",
+        ] {
+            assert!(is_test_path(path), "{path}");
+        }
+        for path in [
+            "src/main.rs",
+            "latest.py",
+            "contest.go",
+            "src/attestation/a.ts",
+            "Test.java.rs",
+            "testify.go",
+            "src/Testament.java",
+        ] {
+            assert!(!is_test_path(path), "{path}");
+        }
     }
 }

@@ -4,5 +4,7 @@
 
 pub mod facts;
 pub mod language;
+pub mod limits;
+mod metrics;
 pub mod smells;
 pub mod source;

@@ -1,5 +1,20 @@
 //! The eleven smells, a file each. A smell reads a parsed file and its facts and pushes what it finds.
 
+pub mod complex_functions;
+pub mod dead_code;
+pub mod duplicate_code;
+pub mod global_variables;
+pub mod god_class;
+pub mod hardcoded_configuration;
+pub mod long_method;
+pub mod magic_numbers;
+pub mod missing_error_handling;
+pub mod mutable_shared_state;
+pub mod tight_coupling;
+
+use super::facts::Facts;
+use super::limits::{Grading, Limits};
+use super::source::Source;
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 
 /// What a smell found in one file, before it becomes a finding of a run. Lines count from 1.
@@ -22,5 +37,44 @@ pub struct Smell {
     pub anchor: (u32, u32),
     /// The measured value where there is one: a change that raises it makes it worse.
     pub figure: Option<f64>,
+    /// Shown instead of the anchor's lines, where these must not be quoted: a secret, redacted.
+    pub quote: Option<String>,
     pub suggestion: Option<Suggestion>,
+}
+
+/// Runs every smell that is switched on over one file. Sorted by line.
+pub fn check_all(source: &Source<'_>, facts: &Facts, limits: &Limits) -> Vec<Smell> {
+    type Check = fn(&Source<'_>, &Facts, &Limits, &mut Vec<Smell>);
+    let checks: [(bool, Check); 11] = [
+        (limits.long_method.enabled, long_method::check),
+        (limits.magic_numbers.enabled, magic_numbers::check),
+        (limits.duplicate_code.enabled, duplicate_code::check),
+        (limits.god_class.enabled, god_class::check),
+        (limits.dead_code.enabled, dead_code::check),
+        (limits.global_variables.enabled, global_variables::check),
+        (limits.mutable_shared_state.enabled, mutable_shared_state::check),
+        (limits.complex_functions.enabled, complex_functions::check),
+        (limits.missing_error_handling.enabled, missing_error_handling::check),
+        (limits.tight_coupling.enabled, tight_coupling::check),
+        (limits.hardcoded_configuration.enabled, hardcoded_configuration::check),
+    ];
+    let mut smells = Vec::new();
+    for (_, check) in checks.into_iter().filter(|(enabled, _)| *enabled) {
+        check(source, facts, limits, &mut smells);
+    }
+    smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));
+    smells
+}
+
+impl Grading {
+    /// Priority and severity of a figure by how many times its limit it is.
+    pub fn grade(&self, ratio: f64) -> (Priority, Severity) {
+        if ratio >= self.high_ratio {
+            (Priority::P1, Severity::High)
+        } else if ratio >= self.medium_ratio {
+            (Priority::P2, Severity::Medium)
+        } else {
+            (Priority::P3, Severity::Low)
+        }
+    }
 }

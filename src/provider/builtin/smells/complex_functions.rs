@@ -1,0 +1,9 @@
+//! COMPLEX_FUNCTIONS: functions with too many paths, too much nesting or too many parameters.
+
+use super::Smell;
+use crate::provider::builtin::facts::Facts;
+use crate::provider::builtin::limits::Limits;
+use crate::provider::builtin::source::Source;
+
+/// See the module.
+pub fn check(_source: &Source<'_>, _facts: &Facts, _limits: &Limits, _out: &mut Vec<Smell>) {}
