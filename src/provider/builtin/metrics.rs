@@ -561,3 +561,7 @@ fn spec_bits(spec: &Spec, source: &Source<'_>, index: NodeIndex) -> Bits {
     let node = &source.nodes[index];
     if node.is_named() { spec.bits(node.kind) } else { 0 }
 }
+
+#[cfg(test)]
+#[path = "metrics_tests.rs"]
+mod tests;

@@ -2,7 +2,10 @@
 //!
 //! A file is parsed once, its tree flattened once into [`source::Node`]s, and every smell reads that array.
 
+mod change;
 pub mod facts;
+mod findings;
+mod folder;
 pub mod language;
 pub mod limits;
 mod metrics;
@@ -10,6 +13,9 @@ mod names;
 pub mod smells;
 pub mod source;
 mod spec;
+
+pub use findings::to_findings;
+pub use folder::{FolderError, FolderReport};
 
 use facts::{Facts, Function};
 use language::Language;
