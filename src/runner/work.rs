@@ -263,11 +263,7 @@ impl<'a> Worker<'a> {
         }
         Ok(Event::Reported(review::Report {
             findings,
-            read: report
-                .read
-                .into_iter()
-                .map(|file| review::FileRead { path: file.path, lines: file.lines })
-                .collect(),
+            read: report.read.into_iter().map(|file| review::FileRead { path: file.path, lines: file.lines }).collect(),
             left_out: report.left_out,
             notes: report.notes,
         }))
