@@ -397,6 +397,14 @@ impl Store {
         Ok(Arc::new(settled.view(self, &[], Depth::Runs)?))
     }
 
+    /// As [`Store::runs_view`], from the lines alone: for comparing the two.
+    #[doc(hidden)]
+    pub fn lines_only_view(&self) -> Result<Arc<View>, StoreError> {
+        let mut settled = Settled::default();
+        let _ = settled.advance_runs(self)?;
+        Ok(Arc::new(settled.view(self, &[], Depth::Runs)?))
+    }
+
     /// The next view after `old`: the same one when nothing changed, else one that shares with it what did not.
     pub fn refresh(&self, old: &Arc<View>) -> Result<Arc<View>, StoreError> {
         let Some(origin) = &old.origin else { return self.view() };

@@ -3,6 +3,7 @@
 //! Rows are small and borrowed, so that a list draws the rows on screen without touching the others. A view never
 //! changes; [`super::Store::refresh`] makes the next one, which shares with it all that is still the same.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::columns::{Columns, FINDING_ID, padded};
@@ -145,13 +146,14 @@ fn rank(rows: usize, order: impl Iterator<Item = u32>) -> Vec<u32> {
 pub struct ViewBuilder {
     columns: Columns,
     runs: Vec<u32>,
+    listed: HashSet<u32>,
     findings: Vec<u32>,
 }
 
 impl ViewBuilder {
     pub fn run(&mut self, row: RunRow<'_>) -> &mut Self {
         let at = self.columns.put_run_row(&row) as u32;
-        if !self.runs.contains(&at) {
+        if self.listed.insert(at) {
             self.runs.push(at);
         }
         self

@@ -1,4 +1,4 @@
-//! HARDCODED_CONFIGURATION: secrets, addresses and credentials in the code.
+//! HARDCODED_CONFIGURATION: secrets, credentials and addresses in the code.
 
 use super::Smell;
 use crate::provider::builtin::facts::Facts;
@@ -7,3 +7,5 @@ use crate::provider::builtin::source::Source;
 
 /// See the module.
 pub fn check(_source: &Source<'_>, _facts: &Facts, _limits: &Limits, _out: &mut Vec<Smell>) {}
+
+pub(super) fn looks_secret(_text: &str) -> bool { false }
