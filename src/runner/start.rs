@@ -10,7 +10,7 @@ use crate::domain::{RunId, RunStatus};
 impl Runner {
     /// Starts workers for pending runs while fewer than `max_parallel_runs` work.
     pub fn start_pending(&self) -> Result<Vec<RunId>, RunnerError> {
-        let view = self.store.view()?;
+        let view = self.store.runs_view()?;
         let (mut busy, mut waiting) = (0, Vec::new());
         // Oldest first.
         for row in known::rows(&view).collect::<Vec<_>>().into_iter().rev() {

@@ -12,7 +12,8 @@ use crate::domain::{
     CancelReason, ErrorClass, Finding, FindingId, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Time,
 };
 use crate::git::{Change, FileChange};
-use crate::provider::{self, Reviewer, ReviewerError, builtin};
+use crate::provider::builtin::reviewer::{BuiltinReviewer, Snapshot};
+use crate::provider::{self, Reviewer, ReviewerError};
 use crate::review::{self, Effect, Engine, Event, Outcome, Plan, PlannedFile, Replayed, UnitKind};
 use crate::store::{Journal, RunLock, StoreError, View};
 
@@ -85,7 +86,13 @@ impl Runner {
     fn reviewer(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
         self.reviewer_name(Some(&record.reviewer))?;
         let repo = crate::git::Repo::discover(&self.repo.root())?;
-        Ok(Box::new(builtin::reviewer::BuiltinReviewer::new(repo, record, &self.settings.smells)?))
+        let snapshot = Snapshot {
+            run_id: record.run_id.clone(),
+            commit: record.snapshot_commit.clone(),
+            filter: self.filter(),
+            cache: Some(self.paths.cache.join("copies").join(self.repo.key())),
+        };
+        Ok(Box::new(BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?))
     }
 
     /// Ends a run whose worker met an error of ours, as far as the store still takes it.
