@@ -143,7 +143,7 @@ fn fresh(session: &Session, run: &RunRecord, place: &Place, now: Time) -> Freshn
         match session.store.is_live(&run.run_id) {
             Ok(true) => Liveness::Working(match quiet {
                 ..=RECENT_SECONDS => Activity::Recent,
-                ..=SILENT_SECONDS => Activity::Quiet,
+                quiet if quiet <= SILENT_SECONDS => Activity::Quiet,
                 _ => Activity::Silent,
             }),
             Ok(false) => Liveness::Dead,
