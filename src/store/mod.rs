@@ -188,7 +188,7 @@ impl Store {
 
     /// Every readable entry of a run's journal, in order.
     pub fn read_journal(&self, id: &RunId) -> Result<Vec<JournalEntry>, StoreError> {
-        self.follow_journal(id, 0).next()
+        self.follow_journal(id, 0).advance()
     }
 
     /// Reads a journal as it grows, from the entry with number `from` on.
