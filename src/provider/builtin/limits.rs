@@ -89,6 +89,8 @@ tables! {
         report_expect: bool,
         unchecked_c_returns: bool,
         floating_promises: bool,
+        max_unwraps_per_function: u32,
+        expected_errors: Vec<String>,
     }
     TightCoupling { enabled: bool, max_concretes_in_constructor: u32, max_relative_depth: u32 }
     HardcodedConfiguration {

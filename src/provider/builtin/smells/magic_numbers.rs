@@ -349,7 +349,13 @@ impl<'a> Judge<'a, '_> {
         let source = self.source;
         let node = &source.nodes[index];
         let bytes = source.bytes(node);
-        let content = bytes.get(1..bytes.len().checked_sub(1)?)?;
+        // Prefixes (`r#"`, `b'`, `@"`) and threefold quotes are no content.
+        let start = bytes.iter().position(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
+        let content = bytes[start..].trim_ascii();
+        let ends_with_code = |byte: &u8| !matches!(byte, b'"' | b'\'' | b'`' | b'#');
+        let first = content.iter().position(ends_with_code)?;
+        let last = content.iter().rposition(ends_with_code)?;
+        let content = content.get(first..=last)?;
         let limits = self.limits;
         if (content.len() as u64) < u64::from(limits.min_string_length) || content.contains(&b'\n') {
             return None;
@@ -370,6 +376,8 @@ impl<'a> Judge<'a, '_> {
             }
             match self.role(parent) {
                 Role::Key | Role::Interpolation => return None,
+                // There the type checker holds such words: they are types.
+                Role::Binary | Role::Named if is_typed(source.language) && !text.contains([' ', '/']) => return None,
                 Role::Statement if step == 0 => return None,
                 Role::Named => {
                     let head = source.before(&source.nodes[parent], &source.nodes[child]);
@@ -377,7 +385,7 @@ impl<'a> Judge<'a, '_> {
                         return None;
                     }
                 }
-                Role::Skip if step == 0 => return None,
+                Role::Skip => return None,
                 Role::Declaration => {
                     if self.is_constant_declaration(parent, child) {
                         return None;
@@ -405,6 +413,10 @@ impl<'a> Judge<'a, '_> {
         }
         Some(content)
     }
+}
+
+fn is_typed(language: Language) -> bool {
+    matches!(language, Language::TypeScript | Language::Tsx)
 }
 
 fn is_word_char(c: char) -> bool {
