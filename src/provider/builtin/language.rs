@@ -42,11 +42,14 @@ impl Language {
         self as usize
     }
 
-    /// By the file name's ending; for a file without one, by its `#!` line.
+    /// By the file name's ending; for a file without one, by its `#!` line. A `.h` is C++ when its lines say so.
     pub fn detect(path: &str, content: &[u8]) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
         if let Some(extension) = Path::new(name).extension().and_then(|extension| extension.to_str()) {
-            return Self::from_extension(extension);
+            return match Self::from_extension(extension) {
+                Some(Self::C) if extension == "h" && is_cpp_header(content) => Some(Self::Cpp),
+                language => language,
+            };
         }
         let first_line = content.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
         let program = first_line
@@ -99,6 +102,54 @@ impl Language {
             Self::Ruby => tree_sitter_ruby::LANGUAGE.into(),
             Self::Php => tree_sitter_php::LANGUAGE_PHP.into(),
             Self::Bash => tree_sitter_bash::LANGUAGE.into(),
+        }
+    }
+}
+
+/// Whether a header has lines that only C++ has.
+fn is_cpp_header(content: &[u8]) -> bool {
+    const LOOKED_AT: usize = 256 * 1024;
+    const LINE_STARTS: [&[u8]; 9] = [
+        b"namespace ",
+        b"template ",
+        b"template<",
+        b"public:",
+        b"private:",
+        b"protected:",
+        b"using namespace ",
+        b"constexpr ",
+        b"virtual ",
+    ];
+    let content = &content[..content.len().min(LOOKED_AT)];
+    memchr::memmem::find(content, b"std::").is_some()
+        || content.split(|&byte| byte == b'\n').map(|line| line.trim_ascii_start()).any(|line| {
+            LINE_STARTS.iter().any(|start| line.starts_with(start))
+                || line.strip_prefix(b"class ").is_some_and(|rest| {
+                    let name = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+                    matches!(rest[name..].trim_ascii_start(), [] | [b':' | b'{' | b';', ..])
+                })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_are_known_by_name_first_line_and_header_lines() {
+        for (path, content, expected) in [
+            ("a/b.rs", "", Some(Language::Rust)),
+            ("a.tsx", "", Some(Language::Tsx)),
+            ("x.h", "#pragma once\nint f(void);\n", Some(Language::C)),
+            ("x.h", "#pragma once\n  namespace a {\n", Some(Language::Cpp)),
+            ("x.h", "std::string f();\n", Some(Language::Cpp)),
+            ("x.h", "/* a class of\nclass of things */ int f(void);\n", Some(Language::C)),
+            ("run", "#!/usr/bin/env python3\n", Some(Language::Python)),
+            ("run", "#!/bin/sh -e\n", Some(Language::Bash)),
+            ("run", "echo\n", None),
+            ("a.md", "", None),
+        ] {
+            assert_eq!(Language::detect(path, content.as_bytes()), expected, "{path} {content:?}");
         }
     }
 }

@@ -1,12 +1,567 @@
 //! Functions, classes and their figures, read from the flat nodes in one pass.
+//!
+//! Code lines and cyclomatic complexity follow lizard, which reads tokens and no tree: a line belongs to the function
+//! in which its first token stands, a function has its first line even when another has it too. Cognitive complexity
+//! follows SonarSource's white paper (G. Ann Campbell, version 1.7), per listed function.
 
-use super::facts::Facts;
-use super::source::Source;
+use std::collections::HashMap;
+
+use super::facts::{Class, Facts, Function, is_test_path};
+use super::language::Language;
+use super::names;
+use super::source::{Node, NodeIndex, Source};
+use super::spec::{self, Bits, Spec, Style};
+
+/// Where we are in the tree: what holds below a node until its end.
+struct Frame {
+    end: u32,
+    /// The listed function; `Facts::NONE` outside.
+    function: u32,
+    /// Cognitive nesting level.
+    level: u32,
+    /// Control structures inside each other.
+    depth: u32,
+}
+
+/// A function of which not all tokens have been seen.
+struct Open {
+    end: u32,
+    function: u32,
+}
+
+/// A run of logical operators: the expression they stand in and the last one.
+struct Logic {
+    end: u32,
+    last: u16,
+}
 
 pub(super) fn read(source: &Source<'_>) -> Facts {
-    Facts {
-        function_of: vec![Facts::NONE; source.nodes.len()],
-        is_test_file: super::facts::is_test_path(source.path),
-        ..Facts::default()
+    let mut reader = Reader::new(source);
+    reader.run();
+    reader.finish()
+}
+
+struct Reader<'s, 'a> {
+    source: &'s Source<'a>,
+    spec: &'static Spec,
+    facts: Facts,
+    frames: Vec<Frame>,
+    /// Functions whose name or keyword comes later, and the node from which on the lines are theirs.
+    announced: Vec<(u32, u32)>,
+    /// Functions that own the lines, innermost last.
+    owners: Vec<Open>,
+    /// The node from which on decisions count, per function.
+    counts_from: Vec<u32>,
+    /// Functions that call themselves, counted once.
+    recursive: Vec<bool>,
+    logic: Vec<Logic>,
+    /// Open classes.
+    classes: Vec<Open>,
+    /// Fields made by assignment: class and name.
+    assigned: Vec<(u32, &'a str)>,
+    class_by_name: HashMap<&'a str, u32>,
+    /// The parts of classes in nodes, for their code lines.
+    parts: Vec<(u32, u32, u32)>,
+    /// One bit per line of the file: code stands on it.
+    code_rows: Vec<u64>,
+    /// The first row that no token has claimed.
+    next_row: u32,
+    /// Nodes before this byte are the preprocessor's.
+    directive_end: u32,
+    /// The end of the last attribute that said "test"; what follows it at once is test code.
+    test_mark: Option<u32>,
+}
+
+impl<'s, 'a> Reader<'s, 'a> {
+    fn new(source: &'s Source<'a>) -> Self {
+        let rows = source.nodes.first().map_or(0, |root| root.end_row as usize + 1);
+        Self {
+            source,
+            spec: Spec::of(source.language),
+            facts: Facts {
+                function_of: vec![Facts::NONE; source.nodes.len()],
+                is_test_file: is_test_path(source.path),
+                ..Facts::default()
+            },
+            frames: Vec::with_capacity(32),
+            announced: Vec::new(),
+            owners: Vec::new(),
+            counts_from: Vec::new(),
+            recursive: Vec::new(),
+            logic: Vec::new(),
+            classes: Vec::new(),
+            assigned: Vec::new(),
+            class_by_name: HashMap::new(),
+            parts: Vec::new(),
+            code_rows: vec![0; rows.div_ceil(64)],
+            next_row: 0,
+            directive_end: 0,
+            test_mark: None,
+        }
+    }
+
+    fn run(&mut self) {
+        let nodes = &self.source.nodes;
+        let count = nodes.len();
+        self.frames.push(Frame { end: u32::MAX, function: Facts::NONE, level: 0, depth: 0 });
+        let mut index = 0;
+        while index < count {
+            let node = &nodes[index];
+            let bits = self.spec.bits(node.kind);
+            while self.frames.last().is_some_and(|frame| frame.end <= index as u32) {
+                self.frames.pop();
+            }
+            while self.owners.last().is_some_and(|open| open.end <= index as u32) {
+                self.owners.pop();
+            }
+            if bits & spec::COMMENT != 0 {
+                let function = self.frames.last().map_or(Facts::NONE, |frame| frame.function);
+                self.facts.function_of[index..node.end_index as usize].fill(function);
+                index = node.end_index as usize;
+                continue;
+            }
+            if self.spec.preprocessor && self.is_directive(index, node) {
+                self.facts.function_of[index] = self.frames.last().map_or(Facts::NONE, |frame| frame.function);
+                index += 1;
+                continue;
+            }
+            self.enter_branch(index, node);
+            if bits & !(spec::LAYOUT | spec::PARENTHESES) != 0 {
+                self.meet(index, node, bits);
+            }
+            let function = self.frames.last().map_or(Facts::NONE, |frame| frame.function);
+            self.facts.function_of[index] = function;
+            let is_leaf = node.end_index as usize == index + 1;
+            if (is_leaf || bits & spec::STRING != 0) && bits & spec::LAYOUT == 0 && node.start < node.end {
+                self.claim_rows(node, bits, index);
+            }
+            while self.announced.last().is_some_and(|&(from, _)| from <= index as u32) {
+                let Some((_, function)) = self.announced.pop() else { break };
+                let end = nodes[self.facts.functions[function as usize].node].end_index;
+                self.owners.push(Open { end, function });
+            }
+            index += 1;
+        }
+    }
+
+    /// Lines of the preprocessor are no code lines; its conditions are decisions, as lizard has it.
+    fn is_directive(&mut self, index: NodeIndex, node: &Node) -> bool {
+        let is_leaf = node.end_index as usize == index + 1;
+        if node.start < self.directive_end {
+            // What a directive holds ends with it, but for the branches of a conditional.
+            return is_leaf || node.end <= self.directive_end;
+        }
+        if !is_leaf || self.source.text.get(node.start as usize) != Some(&b'#') {
+            return false;
+        }
+        let text = &self.source.text[node.start as usize..];
+        let mut end = 0;
+        for (at, _) in text.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            end = at;
+            let line = text[..at].strip_suffix(b"\r").unwrap_or(&text[..at]);
+            if !line.ends_with(b"\\") {
+                break;
+            }
+        }
+        self.directive_end = node.start + if end == 0 { text.len() } else { end } as u32;
+        let word = text[1..].trim_ascii_start();
+        let is_condition = [b"if".as_slice(), b"ifdef", b"elif"].iter().any(|name| {
+            word.strip_prefix(*name).is_some_and(|rest| rest.first().is_none_or(|byte| !byte.is_ascii_alphanumeric()))
+        });
+        if is_condition {
+            self.decide(index);
+        }
+        if word.starts_with(b"include") {
+            self.claim_rows(node, 0, index);
+        }
+        true
+    }
+
+    /// Opens the nesting level of a control structure below its head.
+    fn enter_branch(&mut self, index: NodeIndex, node: &Node) {
+        if !node.is_named() || self.spec.fields.is_head(node.field) {
+            return;
+        }
+        let parent = &self.source.nodes[node.parent as usize];
+        let bits = self.spec.bits(parent.kind);
+        if bits & (spec::NESTS | spec::STRUCTURAL) == 0 || index == 0 || !parent.is_named() {
+            return;
+        }
+        if bits & spec::IF != 0 && self.is_else_if(parent) {
+            return;
+        }
+        // The branch of an `else if` lies below the first `if`, which has opened the level.
+        let Some(&Frame { function, level, depth, .. }) = self.frames.last() else { return };
+        let is_catch_or_ternary = bits & spec::NESTS == 0;
+        self.frames.push(Frame {
+            end: node.end_index,
+            function,
+            level: level + u32::from(bits & spec::STRUCTURAL != 0),
+            depth: depth + u32::from(!is_catch_or_ternary),
+        });
+    }
+
+    fn is_else_if(&self, node: &Node) -> bool {
+        let parent = &self.source.nodes[node.parent as usize];
+        let bits = self.spec.bits(parent.kind);
+        bits & spec::ELSE_CLAUSE != 0
+            || (bits & spec::IF != 0 && node.field == self.spec.fields.alternative && node.field != 0)
+    }
+
+    /// A node that means something.
+    fn meet(&mut self, index: NodeIndex, node: &Node, bits: Bits) {
+        if bits & (spec::FUNCTION | spec::BLOCK) != 0 {
+            self.meet_function(index, node, bits);
+        } else if bits & spec::LAMBDA != 0 {
+            self.deepen(node);
+        } else if bits & (spec::CLASS | spec::MODULE) != 0 {
+            self.meet_class(index, node, bits);
+        }
+        let parent = spec_bits(self.spec, self.source, node.parent as usize);
+        if bits & spec::DECISION != 0
+            || (bits & spec::QUESTION != 0 && parent & spec::TERNARY != 0)
+            || (bits & spec::EQUALS != 0 && parent & spec::DEFAULTED != 0)
+        {
+            self.decide(index);
+        }
+        if bits & (spec::NESTS | spec::STRUCTURAL) != 0 {
+            let is_else_if = bits & spec::IF != 0 && self.is_else_if(node);
+            if let Some((function, level, depth)) = self.here() {
+                if bits & spec::STRUCTURAL != 0 && !is_else_if {
+                    function.cognitive += 1 + level;
+                }
+                if bits & spec::NESTS != 0 {
+                    function.nesting = function.nesting.max(depth + u32::from(!is_else_if));
+                }
+            }
+        }
+        let jumps = bits & spec::GOTO != 0 || (bits & spec::JUMP != 0 && self.has_label(index));
+        if jumps || (bits & spec::ELSE != 0 && parent & spec::NO_ELSE == 0) {
+            self.add_cognitive();
+        }
+        if bits & spec::BINARY != 0 {
+            self.meet_binary(index, node);
+        }
+        if bits & spec::LOGICAL != 0 {
+            self.meet_logical(index, node, parent);
+        }
+        if bits & (spec::FIELD | spec::ASSIGNMENT) != 0 {
+            self.meet_field(index, bits);
+        }
+        if bits & spec::CALL != 0 {
+            self.meet_call(index, node);
+        }
+        if bits & spec::ATTRIBUTE != 0 && names::says_test(self.source, node) {
+            self.test_mark = Some(node.end);
+        }
+    }
+
+    fn here(&mut self) -> Option<(&mut Function, u32, u32)> {
+        let frame = self.frames.last()?;
+        let function = self.facts.functions.get_mut(frame.function as usize)?;
+        Some((function, frame.level, frame.depth))
+    }
+
+    fn add_cognitive(&mut self) {
+        if let Some((function, _, _)) = self.here() {
+            function.cognitive += 1;
+        }
+    }
+
+    fn decide(&mut self, index: NodeIndex) {
+        let Some(frame) = self.frames.last() else { return };
+        let counts = self.counts_from.get(frame.function as usize).is_some_and(|&from| index as u32 >= from);
+        if counts && let Some((function, _, _)) = self.here() {
+            function.cyclomatic += 1;
+        }
+    }
+
+    fn deepen(&mut self, node: &Node) {
+        let Some(&Frame { function, level, depth, .. }) = self.frames.last() else { return };
+        self.frames.push(Frame { end: node.end_index, function, level: level + 1, depth });
+    }
+
+    fn meet_function(&mut self, index: NodeIndex, node: &Node, bits: Bits) {
+        let source = self.source;
+        let outer = self.frames.last().map_or(Facts::NONE, |frame| frame.function);
+        let head = match (bits & spec::BLOCK != 0, outer != Facts::NONE && self.spec.style == Style::Flat) {
+            (true, true) => return,
+            (false, true) => return self.deepen(node),
+            (true, false) => names::macro_head(source, self.spec, index),
+            (false, false) => names::head(source, self.spec, index),
+        };
+        let Some(head) = head else { return };
+        while self.classes.last().is_some_and(|open| open.end <= index as u32) {
+            self.classes.pop();
+        }
+        let class = match head.receiver {
+            Some(receiver) => Some(self.class_named(receiver, index)),
+            // A class that stands around a function that stands around this one is not this one's class.
+            None => self.classes.last().map(|open| open.function).filter(|&class| {
+                self.facts.functions.get(outer as usize).is_none_or(|outer| {
+                    self.facts.classes.get(class as usize).is_some_and(|class| class.node > outer.node)
+                })
+            }),
+        };
+        let class_name =
+            class.and_then(|class| self.facts.classes.get(class as usize)).map(|class| class.name.as_str());
+        let name = match class_name {
+            Some(class) if !head.name.is_empty() => format!("{class}.{}", head.name),
+            _ if head.name.is_empty() => names::ANONYMOUS.to_owned(),
+            _ => head.name.replace("::", "."),
+        };
+        let outer_is_test = self.facts.functions.get(outer as usize).is_some_and(|outer| outer.is_test)
+            || class.and_then(|class| self.facts.classes.get(class as usize)).is_some_and(|class| class.is_test);
+        let is_test = self.facts.is_test_file
+            || outer_is_test
+            || self.takes_test_mark(index, node)
+            || self.facts.test_ranges.last().is_some_and(|&(_, end)| (index as u32) < end)
+            || names::is_test_name(source.language, head.name);
+        let function = self.facts.functions.len() as u32;
+        let head_row = source.nodes[head.starts_at].row;
+        self.facts.functions.push(Function {
+            node: index,
+            name,
+            line_start: head_row + 1,
+            line_end: names::last_row(source, node).max(head_row) + 1,
+            nloc: 1,
+            cyclomatic: 1,
+            cognitive: 0,
+            parameters: names::parameters(source, self.spec, head.parameters, class.is_some()),
+            nesting: 0,
+            class: class.map(|class| class as usize),
+            outer: (outer != Facts::NONE).then_some(outer as usize),
+            is_test,
+        });
+        if let Some(class) = class.and_then(|class| self.facts.classes.get_mut(class as usize)) {
+            class.methods += 1;
+        }
+        self.counts_from.push(head.counts_from as u32);
+        self.recursive.push(false);
+        self.announced.push((head.starts_at as u32, function));
+        self.frames.push(Frame { end: node.end_index, function, level: 0, depth: 0 });
+    }
+
+    /// Whether an attribute just before a node said that it is test code.
+    fn takes_test_mark(&mut self, index: NodeIndex, node: &Node) -> bool {
+        // Java's and C#'s modifiers stand inside of the declaration, Rust's attributes before it.
+        if matches!(self.source.language, Language::Java | Language::CSharp) {
+            return names::own_attributes_say_test(self.source, self.spec, index);
+        }
+        let Some(end) = self.test_mark else { return false };
+        let between = self.source.text.get(end as usize..node.start as usize).unwrap_or(b"x");
+        let is_next = names::only_attributes(between);
+        if is_next {
+            self.test_mark = None;
+        }
+        is_next
+    }
+
+    fn class_named(&mut self, name: &'a str, index: NodeIndex) -> u32 {
+        if let Some(&class) = self.class_by_name.get(name) {
+            return class;
+        }
+        let class = self.facts.classes.len() as u32;
+        let node = &self.source.nodes[index];
+        self.facts.classes.push(Class {
+            node: index,
+            name: name.to_owned(),
+            line_start: node.row + 1,
+            line_end: node.row + 1,
+            nloc: 0,
+            methods: 0,
+            fields: 0,
+            is_test: self.facts.is_test_file,
+        });
+        self.class_by_name.insert(name, class);
+        class
+    }
+
+    fn meet_class(&mut self, index: NodeIndex, node: &Node, bits: Bits) {
+        let marked = self.takes_test_mark(index, node);
+        if marked {
+            self.facts.test_ranges.push((index as u32, node.end_index));
+        }
+        if bits & spec::MODULE != 0 {
+            return;
+        }
+        let Some(name) = names::class_name(self.source, self.spec, index) else { return };
+        while self.classes.last().is_some_and(|open| open.end <= index as u32) {
+            self.classes.pop();
+        }
+        let in_test = marked
+            || self.facts.test_ranges.last().is_some_and(|&(_, end)| (index as u32) < end)
+            || names::is_test_class(self.source, self.spec, index, name);
+        // Only where a type's parts may stand apart are equal names one class.
+        let class = if matches!(self.source.language, Language::Rust | Language::Go) {
+            self.class_named(name, index)
+        } else {
+            self.class_by_name.remove(name);
+            self.class_named(name, index)
+        };
+        let last_row = names::last_row(self.source, node);
+        if let Some(class) = self.facts.classes.get_mut(class as usize) {
+            class.is_test |= in_test;
+            // The largest part stands for all.
+            if last_row - node.row >= class.line_end - class.line_start {
+                (class.node, class.line_start, class.line_end) = (index, node.row + 1, last_row + 1);
+            }
+        }
+        self.parts.push((class, node.row, last_row));
+        self.classes.push(Open { end: node.end_index, function: class });
+    }
+
+    fn has_label(&self, index: NodeIndex) -> bool {
+        self.source.children(index).any(|child| names::is_label(self.source, child))
+    }
+
+    fn meet_binary(&mut self, index: NodeIndex, node: &Node) {
+        if !self.is_logical(index) {
+            return;
+        }
+        let mut parent = node.parent as usize;
+        while spec_bits(self.spec, self.source, parent) & spec::PARENTHESES != 0 {
+            parent = self.source.nodes[parent].parent as usize;
+        }
+        let continues = spec_bits(self.spec, self.source, parent) & spec::BINARY != 0 && self.is_logical(parent);
+        if !continues {
+            self.logic.push(Logic { end: node.end_index, last: 0 });
+        }
+    }
+
+    fn is_logical(&self, index: NodeIndex) -> bool {
+        self.source.children(index).any(|child| {
+            let node = &self.source.nodes[child];
+            !node.is_named() && self.spec.bits(node.kind) & spec::LOGICAL != 0
+        })
+    }
+
+    fn meet_logical(&mut self, index: NodeIndex, node: &Node, parent: Bits) {
+        if self.source.language == Language::Cpp && self.is_reference(index) {
+            // lizard's rule: `&&` with a `=` before the end of the statement declares a reference.
+            if let Some((function, _, _)) = self.here() {
+                function.cyclomatic = function.cyclomatic.saturating_sub(1).max(1);
+            }
+        }
+        if parent & spec::BINARY == 0 {
+            return;
+        }
+        while self.logic.last().is_some_and(|logic| logic.end <= index as u32) {
+            self.logic.pop();
+        }
+        let Some(logic) = self.logic.last_mut() else { return };
+        if std::mem::replace(&mut logic.last, node.kind) != node.kind {
+            self.add_cognitive();
+        }
+    }
+
+    fn is_reference(&self, index: NodeIndex) -> bool {
+        let from = self.source.nodes[index].end as usize;
+        // Tokens are told apart by their neighbours: `==`, `<=`, `!=` and the like are no `=`.
+        let rest = &self.source.text[from..];
+        for (at, byte) in rest.iter().enumerate().take(2_000) {
+            match byte {
+                b';' | b'{' | b'}' | b')' => return false,
+                b'=' => {
+                    let before = if at == 0 { b' ' } else { rest[at - 1] };
+                    let is_alone = rest.get(at + 1) != Some(&b'=') && !b"=!<>+-*/|&^%".contains(&before);
+                    if is_alone {
+                        return true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn meet_field(&mut self, index: NodeIndex, bits: Bits) {
+        while self.classes.last().is_some_and(|open| open.end <= index as u32) {
+            self.classes.pop();
+        }
+        let Some(class) = self.classes.last().map(|open| open.function) else { return };
+        if bits & spec::ASSIGNMENT != 0 {
+            if let Some(name) = names::assigned_field(self.source, self.spec, index) {
+                self.assigned.push((class, name));
+            }
+        } else if let Some(class) = self.facts.classes.get_mut(class as usize) {
+            class.fields += names::fields(self.source, self.spec, index);
+        }
+    }
+
+    fn meet_call(&mut self, index: NodeIndex, node: &Node) {
+        let function = self.frames.last().map_or(Facts::NONE, |frame| frame.function);
+        if let Some(called) = self.facts.functions.get(function as usize)
+            && !self.recursive[function as usize]
+            && names::calls(self.source, self.spec, index, &called.name)
+        {
+            self.recursive[function as usize] = true;
+            self.add_cognitive();
+        }
+        if matches!(self.source.language, Language::JavaScript | Language::TypeScript | Language::Tsx)
+            && names::is_test_block(self.source, self.spec, index)
+        {
+            self.facts.test_ranges.push((index as u32, node.end_index));
+        }
+    }
+
+    /// Gives the rows of a token that no earlier token has claimed to the function it stands in.
+    fn claim_rows(&mut self, node: &Node, bits: Bits, index: NodeIndex) {
+        if bits & spec::STRING != 0 && names::is_doc_string(self.source, self.spec, index) {
+            self.next_row = self.next_row.max(node.end_row + 1);
+            return;
+        }
+        let ends_with_line = self.source.text.get(node.end as usize - 1) == Some(&b'\n');
+        let last = if ends_with_line && node.end_row > node.row { node.end_row - 1 } else { node.end_row };
+        let first = node.row.max(self.next_row);
+        if last < first {
+            return;
+        }
+        self.next_row = last + 1;
+        if let Some(function) = self.owners.last().and_then(|open| self.facts.functions.get_mut(open.function as usize))
+        {
+            function.nloc += last - first + 1;
+        }
+        for row in first..=last {
+            if let Some(word) = self.code_rows.get_mut(row as usize / 64) {
+                *word |= 1 << (row % 64);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Facts {
+        self.assigned.sort_unstable();
+        self.assigned.dedup();
+        for (class, _) in &self.assigned {
+            if let Some(class) = self.facts.classes.get_mut(*class as usize) {
+                class.fields += 1;
+            }
+        }
+        for &(class, first, last) in &self.parts {
+            let rows = (first..=last)
+                .filter(|row| self.code_rows.get(*row as usize / 64).is_some_and(|word| word >> (row % 64) & 1 == 1))
+                .count() as u32;
+            if let Some(class) = self.facts.classes.get_mut(class as usize) {
+                class.nloc += rows;
+            }
+        }
+        if self.source.language == Language::Go {
+            for function in &self.facts.functions {
+                if let Some(class) = function.class.and_then(|class| self.facts.classes.get_mut(class)) {
+                    class.nloc += function.nloc;
+                }
+            }
+        }
+        self.facts.test_ranges.sort_unstable();
+        self.facts
     }
 }
+
+fn spec_bits(spec: &Spec, source: &Source<'_>, index: NodeIndex) -> Bits {
+    let node = &source.nodes[index];
+    if node.is_named() { spec.bits(node.kind) } else { 0 }
+}
+
+#[cfg(test)]
+#[path = "metrics_tests.rs"]
+mod tests;

@@ -2,9 +2,59 @@
 //!
 //! A file is parsed once, its tree flattened once into [`source::Node`]s, and every smell reads that array.
 
+mod change;
 pub mod facts;
+mod findings;
+mod folder;
 pub mod language;
 pub mod limits;
 mod metrics;
+mod names;
 pub mod smells;
 pub mod source;
+mod spec;
+
+pub use findings::to_findings;
+pub use folder::{FolderError, FolderReport};
+
+use facts::{Facts, Function};
+use language::Language;
+use limits::Limits;
+use smells::Smell;
+use source::Parsers;
+
+/// The built-in reviewer with its thresholds.
+#[derive(Debug, Clone, Default)]
+pub struct Builtin {
+    limits: Limits,
+}
+
+/// What was found in one file.
+#[derive(Debug, Clone)]
+pub struct FileReport {
+    pub path: String,
+    pub language: Language,
+    /// By line.
+    pub smells: Vec<Smell>,
+    /// In document order, with their figures.
+    pub functions: Vec<Function>,
+}
+
+impl Builtin {
+    pub fn new(limits: Limits) -> Self {
+        Self { limits }
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Reads one file with all smells. `None` when its language is not one of ours, or for 4 GiB.
+    pub fn analyze_file(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Option<FileReport> {
+        let language = Language::detect(path, text)?;
+        let source = parsers.parse(path, language, text)?;
+        let facts = Facts::of(&source);
+        let smells = smells::check_all(&source, &facts, &self.limits);
+        Some(FileReport { path: path.to_owned(), language, smells, functions: facts.functions })
+    }
+}

@@ -13,9 +13,9 @@ pub mod mutable_shared_state;
 mod syntax;
 pub mod tight_coupling;
 
-use super::facts::Facts;
+use super::facts::{Facts, Function};
 use super::limits::{Grading, Limits};
-use super::source::Source;
+use super::source::{Source, field_id};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 
 /// What a smell found in one file, before it becomes a finding of a run. Lines count from 1.
@@ -67,7 +67,27 @@ pub fn check_all(source: &Source<'_>, facts: &Facts, limits: &Limits) -> Vec<Sme
     smells
 }
 
+/// First and last line of a function's head: from its name to where its body begins.
+pub(super) fn head_lines(source: &Source<'_>, function: &Function) -> (u32, u32) {
+    let body = source.child_in(function.node, field_id(source.language, "body")).map(|body| &source.nodes[body]);
+    let last = body.map_or(function.line_start, |body| {
+        let opens_with_bracket = matches!(source.text.get(body.start as usize), Some(b'{' | b'('));
+        if opens_with_bracket { body.row + 1 } else { body.row }
+    });
+    (function.line_start, last.clamp(function.line_start, function.line_end))
+}
+
+/// The file's last line.
+pub(super) fn last_line(source: &Source<'_>) -> u32 {
+    source.nodes.first().map_or(1, |root| root.end_row + 1)
+}
+
 impl Grading {
+    /// A limit with the room that test code has.
+    pub fn limit(&self, limit: u32, is_test: bool) -> u32 {
+        if is_test { (f64::from(limit) * self.test_factor) as u32 } else { limit }
+    }
+
     /// Priority and severity of a figure by how many times its limit it is.
     pub fn grade(&self, ratio: f64) -> (Priority, Severity) {
         if ratio >= self.high_ratio {
@@ -77,5 +97,28 @@ impl Grading {
         } else {
             (Priority::P3, Severity::Low)
         }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::provider::builtin::language::Language;
+    use crate::provider::builtin::source::Parsers;
+
+    /// What one check finds in a text, with the default limits. All of it must be of `kind`.
+    pub fn smells_of(
+        kind: Kind,
+        path: &str,
+        code: &str,
+        check: fn(&Source<'_>, &Facts, &Limits, &mut Vec<Smell>),
+    ) -> Vec<Smell> {
+        let language = Language::detect(path, code.as_bytes()).expect("a language of ours");
+        let mut parsers = Parsers::default();
+        let source = parsers.parse(path, language, code.as_bytes()).expect("parses");
+        let mut smells = Vec::new();
+        check(&source, &Facts::of(&source), &Limits::default(), &mut smells);
+        assert!(smells.iter().all(|smell| smell.kind == kind), "{smells:?}");
+        smells
     }
 }
