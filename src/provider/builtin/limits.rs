@@ -92,13 +92,25 @@ tables! {
         max_unwraps_per_function: u32,
         expected_errors: Vec<String>,
     }
-    TightCoupling { enabled: bool, max_concretes_in_constructor: u32, max_relative_depth: u32 }
+    TightCoupling {
+        enabled: bool,
+        max_concretes_in_constructor: u32,
+        max_relative_depth: u32,
+        service_words: Vec<String>,
+        value_words: Vec<String>,
+        value_types: Vec<String>,
+    }
     HardcodedConfiguration {
         enabled: bool,
         min_entropy: f64,
         min_hex_entropy: f64,
+        min_password_entropy: f64,
         min_secret_length: u32,
         addresses: bool,
+        document_hosts: Vec<String>,
+        service_words: Vec<String>,
+        address_words: Vec<String>,
+        request_words: Vec<String>,
     }
 }
 
