@@ -53,6 +53,7 @@ tables! {
         max_offset: u32,
         max_arity: u32,
         max_argument: u32,
+        time_values: Vec<f64>,
         units: Vec<String>,
         codes: Vec<String>,
         sizes: Vec<String>,

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use self::addresses::Address;
 use self::secrets::Secret;
 use super::Smell;
-use super::syntax::{Fields, KindMap, compact, has_word, is_word, last_name};
+use super::syntax::{Fields, KindMap, compact, is_word, last_name};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::language::Language;

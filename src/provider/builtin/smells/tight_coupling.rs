@@ -154,8 +154,9 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
             }
             _ => {}
         }
-        // Calls are imports in JavaScript (`require`) and constructions in no language that has both.
     }
+    made.sort_by_key(|found| (found.owner, found.class, found.row));
+    made.dedup_by_key(|found| (found.owner, found.class));
     made.sort_by_key(|found| (found.owner, found.row));
     for group in made.chunk_by(|a, b| a.owner == b.owner) {
         report_made(group, &reader, out);
@@ -335,9 +336,15 @@ impl<'a> Reader<'a, '_> {
                 Some((path.split(['{', ';']).next().unwrap_or(path).trim_end_matches(':'), climbed))
             }
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
-                let is_import = text.starts_with("import") || text.starts_with("export") || text.starts_with("require(");
-                // A declaration that is exported has a body; its first line ends with no path.
+                let is_import = text.starts_with("import")
+                    // `import(…)` as a call, too.
+                    || text.starts_with("require(")
+                    || (text.starts_with("export") && text.contains(" from "));
                 let quote = text.rfind(['"', '\'']).filter(|_| is_import && text.len() < 2000)?;
+                // The path comes last, but in a declaration that is exported with its body.
+                if !text[quote + 1..].bytes().all(|byte| matches!(byte, b';' | b')' | b' ')) {
+                    return None;
+                }
                 let before = &text[..quote];
                 let start = before.rfind(['"', '\''])? + 1;
                 climbs(&before[start..])
@@ -392,15 +399,17 @@ fn report_made(group: &[Made<'_>], reader: &Reader<'_, '_>, out: &mut Vec<Smell>
     let last = shown.last().map_or(line, |made| made.row + 1);
     let (priority, severity) =
         if over { (Priority::P2, Severity::Medium) } else { (Priority::P3, Severity::Low) };
-    let what = if over {
-        format!("{count} concrete classes, more than {}", limits.max_concretes_in_constructor)
-    } else {
-        format!("{services} of them by {} name a service's", if services == 1 { "its" } else { "their" })
-    };
     let explanation = if over {
-        format!("`{owner}` makes {} itself ({what}), so nothing else can be put in their place.", names.join(", "))
+        format!(
+            "`{owner}` makes {count} concrete classes itself, more than {}: {}; nothing else can be put in their place.",
+            limits.max_concretes_in_constructor,
+            names.join(", ")
+        )
     } else {
-        format!("`{owner}` makes {} itself, {services} class{} with the name of a service, so nothing else can be put in its place.", names.join(", "), if services == 1 { "" } else { "es" })
+        format!(
+            "`{owner}` makes {} itself, {services} of them named like a service; nothing else can be put in its place.",
+            names.join(", ")
+        )
     };
     out.push(Smell {
         kind: Kind::TightCoupling,

@@ -87,15 +87,23 @@ fn url<'a>(
         return None;
     }
     let internal = ["internal", "corp", "lan", "intra", "intranet"].iter().any(|domain| host.ends_with(domain));
-    let labels = || host.split('.').any(|label| has_word(label, &limits.service_words));
+    // The last two are a name that somebody registered.
+    let labels = || host.rsplit('.').skip(2).any(|label| has_word(label, &limits.service_words));
+    const READ_BY_PEOPLE: [&str; 15] = [
+        "doc", "help", "link", "homepage", "schema", "namespace", "xmlns", "license", "reference", "issue", "id", "href", "mailing", "repository", "changelog",
+    ];
+    let name = name();
+    if name.is_some_and(|(name, _)| has_word(name, &READ_BY_PEOPLE)) {
+        return None;
+    }
     let path = rest.get(authority.len()..).unwrap_or("");
     let document = [".html", ".md", ".htm", ".pdf", ".png", ".svg", ".dtd", ".xsd", ".txt"].iter().any(|end| path.ends_with(end)) || path.contains('#');
     if service || internal || port || (!document && (labels() || path.split('/').any(|part| matches!(part, "api" | "graphql" | "webhook" | "oauth")))) {
         return Some(Address { text, sort: "an address of a service", certain: true });
     }
-    let (name, sort) = name()?;
+    let (name, sort) = name?;
     let says = match sort {
-        Naming::Name => has_word(name, &limits.address_words) && !has_word(name, &["doc", "help", "link", "homepage", "schema", "namespace", "xmlns", "license", "reference", "issue", "id"]),
+        Naming::Name => has_word(name, &limits.address_words),
         Naming::Call => has_word(name, &limits.request_words),
     };
     (says && !document).then_some(Address { text, sort: "an address of a service", certain: false })

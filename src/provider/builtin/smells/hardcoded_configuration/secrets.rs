@@ -42,7 +42,7 @@ const SHAPES: [(&str, &str); 15] = [
     ("an OpenAI key", r"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9_]*[A-Za-z0-9]{20,}[A-Za-z0-9_-]*"),
     ("a SendGrid key", r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
     ("a PyPI token", r"\bpypi-[A-Za-z0-9_-]{60,}"),
-    ("a private key", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\\n|\s|[A-Za-z0-9+/=:,-])*"),
+    ("a private key", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\s|[A-Za-z0-9+/=:,-])*"),
     ("a JSON web token", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
 ];
 
@@ -92,7 +92,7 @@ const KEY_WORDS: &[&str] = &["api", "secret", "private", "access", "auth", "encr
 /// Words that make a name speak about a secret and not hold it.
 const ABOUT: &[&str] = &[
     "name", "field", "label", "header", "url", "uri", "path", "file", "type", "kind", "prefix", "suffix", "regex", "pattern", "hint",
-    "placeholder", "message", "msg", "error", "help", "description", "title", "text", "id", "param", "parameter", "env", "var",
+    "placeholder", "message", "msg", "error", "help", "description", "title", "text", "id", "identifier", "address", "contract", "param", "parameter", "env", "var",
     "endpoint", "policy", "format", "length", "min", "max", "csrf", "cookie", "input", "selector", "class", "command", "lexer", "parser", "next", "end", "start", "reset",
 ];
 

@@ -8,6 +8,8 @@ use crate::provider::builtin::source::NodeIndex;
 
 /// How far below an allocation its check may stand. Lines.
 pub(super) const LINES_TO_CHECK: usize = 10;
+/// How far above an `unwrap` the question may stand whether there is a value. Lines.
+const CHECK_LINES: usize = 3;
 
 /// Functions of the file that return an error (Go: last result; Rust: `Result`), and the calls that drop what they return.
 #[derive(Default)]
@@ -102,6 +104,10 @@ impl<'a> Reader<'a, '_> {
         let source = self.source;
         let fields = &self.parts.fields;
         let text = self.text(receiver);
+        // Writing into a String does not fail; an emptiness check just above is the handling.
+        if text.starts_with("write!") || text.starts_with("writeln!") || self.is_checked_above(receiver) {
+            return true;
+        }
         let Some(function) = source.child_in(receiver, fields.function) else { return false };
         let Some(arguments) = source.child_in(receiver, fields.arguments) else { return false };
         let head = self.text(function);
@@ -116,9 +122,21 @@ impl<'a> Reader<'a, '_> {
         (!arguments.is_empty() && literal(arguments) && head.contains("::"))
             || (literal(head) && name != "get")
             || (name == "try_into" && text.contains('['))
-            // Writing into a String does not fail.
-            || text.starts_with("write!")
-            || text.starts_with("writeln!")
+    }
+
+    /// Whether the value in front of `unwrap` was asked for in the lines just above: `if list.is_empty() { return }`.
+    fn is_checked_above(&self, receiver: NodeIndex) -> bool {
+        let source = self.source;
+        let node = &source.nodes[receiver];
+        let base = self.text(receiver).trim_start_matches(['(', '*', '&']);
+        let end = base.rfind('.').filter(|_| base.ends_with(')')).unwrap_or(base.len());
+        let base = base[..end].trim();
+        let before = source.text.get(..node.start as usize).unwrap_or(b"");
+        let above = before.rsplit(|&byte| byte == b'\n').take(CHECK_LINES + 1);
+        let checks = [".is_some", ".is_none", ".is_empty", ".is_ok", ".is_err", ".contains", ".len()", ".has_"];
+        above.filter_map(|line| std::str::from_utf8(line).ok()).any(|line| {
+            line.contains(base) && checks.iter().any(|check| line.contains(check))
+        })
     }
 
     pub(super) fn statement(&mut self, index: NodeIndex, fallible: &mut Fallible<'a>) {
