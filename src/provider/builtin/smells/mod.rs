@@ -10,6 +10,7 @@ pub mod long_method;
 pub mod magic_numbers;
 pub mod missing_error_handling;
 pub mod mutable_shared_state;
+mod syntax;
 pub mod tight_coupling;
 
 use super::facts::{Facts, Function};
