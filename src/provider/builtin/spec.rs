@@ -577,7 +577,9 @@ mod tests {
             let tables = tables(language);
             for (table, named) in [(tables.tokens, false), (tables.nodes, true)] {
                 for name in table.iter().flat_map(|(_, names)| names.iter()) {
-                    if grammar.id_for_node_kind(name, named) == 0 { eprintln!("{language:?} has no {name:?}"); }
+                    if grammar.id_for_node_kind(name, named) == 0 {
+                        eprintln!("{language:?} has no {name:?}");
+                    }
                 }
             }
         }
