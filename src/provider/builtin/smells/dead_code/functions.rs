@@ -301,7 +301,8 @@ impl Walk<'_, '_> {
             }),
             // Without imports and exports the top level belongs to the page.
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
-                self.facts.function_at(source.nodes[candidate.node].parent as usize).is_none() && !self.is_module
+                let parent = source.nodes[candidate.node].parent as usize;
+                parent == 0 && !self.is_module
             }
             _ => false,
         }
