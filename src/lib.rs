@@ -1,4 +1,59 @@
-//! revdeck
+//! revdeck: a review cockpit for the terminal.
+//!
+//! revdeck reviews code changes in the background, keeps what the reviews found as durable records, and shows all
+//! of it on one keyboard-driven screen. One package, one binary, no daemon.
+//!
+//! # Bird's eye
+//!
+//! A *request* names a scope (uncommitted changes, a commit, a branch …). The scope is frozen as a *snapshot*: an
+//! immutable git tree, taken without touching the user's index or files. `policy` decides with its reason written
+//! down: launch a run, adopt a live equivalent one, reuse a completed one, or skip. A launched run is one line in the
+//! store and one detached `revdeck worker` that holds the run's lock for its life. The worker drives the engine in
+//! `review`; each report of the reviewer is recorded durably before the next step. The cockpit, the command line and
+//! the ledger only read the store and write requests and dispositions.
+//!
+//! ```text
+//! key or command ─► runner::request ─► git: snapshot ─► policy::decide ─► store: append the run
+//!                                                      └► spawn `revdeck worker RUN` (detached, holds the lock)
+//! worker: engine.handle(event) ─► effects ─► reviewer ─► event ─► engine … ─► journal ─► output ─► terminal record
+//! store ─► tail ─► cockpit redraws            store ─► ledger::project ─► cli
+//! ```
+//!
+//! # Code map
+//!
+//! Imports go downward only; `tests/it/rooms.rs` holds the code against this table.
+//!
+//! | room | for |
+//! |---|---|
+//! | [`cli`] | arguments, one file per command, errors as words and exit codes; the composition root |
+//! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
+//! | [`report`] | findings as text, JSON and Markdown |
+//! | [`runner`] | processes: request, start, adopt, cancel, recover; executes the engine's effects |
+//! | [`review`] | the engine: a pure state machine from events to effects |
+//! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; who may set which status |
+//! | [`ledger`] | pure projection: records in, a bounded ledger out |
+//! | [`context`] | token counting; later what a reviewer is given of the code |
+//! | [`provider`] | the `Reviewer` trait and the built-in reviewer with its eleven smells |
+//! | [`git`] | repository identity, snapshots, scopes, hunks |
+//! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
+//! | [`config`] | layered settings, folders, clock and ids |
+//! | [`domain`] | plain data: ids, runs, findings, events |
+//!
+//! Entry points: `main` calls [`cli`]; `cli` opens the cockpit in [`tui`] or runs one command; `revdeck worker RUN` is
+//! the third, and ends in [`runner::Runner::work`].
+//!
+//! # Invariants
+//!
+//! - The store is the only channel between processes. Closing the cockpit ends nothing.
+//! - Lines are appended, never rewritten in place; what carries a finding or a change of state is synced before the
+//!   call returns. A worker killed at any instant loses no recorded finding.
+//! - A terminal status never changes. A finding is never dropped: it is open, unresolved, addressed, dismissed or
+//!   obsolete, and says why.
+//! - The user's index, worktree, HEAD, stash and reflog are never touched; after the snapshot nothing is read from
+//!   the moving worktree.
+//! - `review`, `policy` and `ledger` see `domain` only: no IO, no clock, no randomness; time and ids arrive in values.
+//! - Freshness is never computed from elapsed time.
+//! - Text from code, file names and models is data: [`domain::text`] makes it harmless before a terminal sees it.
 
 pub mod cli;
 pub mod config;

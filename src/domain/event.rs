@@ -22,7 +22,7 @@ pub enum RunEvent {
     Started { attempt: u32, worker: u32 },
     /// The run moved to another status.
     Phase { status: RunStatus },
-    /// What is to be reviewed.
+    /// What is to be reviewed: all changed files in scope, those left out included, and the hunks of the others.
     Planned { files: u32, hunks: u32, left_out: Vec<LeftOut> },
     /// A finding was reported, deduplicated and accepted.
     Finding { finding: Box<Finding> },

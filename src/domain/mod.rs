@@ -14,6 +14,7 @@ mod triage;
 
 pub use coverage::{Coverage, FileCoverage, LeftOut, LeftOutReason, LineRange};
 pub use event::{JournalEntry, RunEvent};
+pub(crate) use finding::word_enum;
 pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, Suggestion};
 pub use ids::{BadId, FindingId, RunId, content_hash};
 pub use run::{CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage};

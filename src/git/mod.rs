@@ -3,17 +3,31 @@
 //! Invariants: the user's index, worktree, HEAD, stash and reflog are never touched; after a snapshot is taken,
 //! everything is read from its immutable objects.
 
+mod attributes;
+mod bytes;
+mod change;
 mod error;
+mod filter;
+mod ignored;
+mod index;
+mod read;
+mod repo;
+mod scan;
+mod scope;
+mod snapshot;
 
 pub use error::GitError;
+pub use filter::Judge;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::domain::{LeftOut, LeftOutReason, LineRange, RunId, Scope};
+use crate::domain::{LeftOut, LineRange, Scope};
 
 /// A repository as seen from one working tree.
 pub struct Repo {
     inner: git2::Repository,
+    /// The index file of this working tree.
+    index: PathBuf,
 }
 
 /// What the settings say about which changed files are reviewed.
@@ -67,7 +81,7 @@ pub struct FileChange {
     pub path: String,
     pub old_path: Option<String>,
     pub kind: ChangeKind,
-    /// Blob ids as hexadecimal; `old_blob` is `None` for an added file.
+    /// Blob ids as hexadecimal; `old_blob` is `None` when there was no file before, and for a file copied whole.
     pub old_blob: Option<String>,
     pub new_blob: String,
     pub hunks: Vec<Hunk>,
@@ -96,89 +110,21 @@ pub struct TreeFile {
     pub blob: String,
 }
 
-impl Repo {
-    /// The repository around `folder`.
-    pub fn discover(_folder: &Path) -> Result<Self, GitError> {
-        unimplemented!()
-    }
+/// What a line of a diff is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineOrigin {
+    Context,
+    Added,
+    Removed,
+    /// `@@ -1,2 +1,3 @@`.
+    HunkHeader,
+}
 
-    /// 16 hexadecimal digits from the common git dir, so that linked worktrees share one store.
-    pub fn key(&self) -> String {
-        unimplemented!()
-    }
-
-    /// The folder's name, for people.
-    pub fn name(&self) -> String {
-        unimplemented!()
-    }
-
-    pub fn common_dir(&self) -> PathBuf {
-        self.inner.commondir().to_path_buf()
-    }
-
-    /// The working tree; the git dir for a bare repository.
-    pub fn root(&self) -> PathBuf {
-        unimplemented!()
-    }
-
-    /// Short name of the branch; empty when detached; the future branch's name when unborn.
-    pub fn branch(&self) -> String {
-        unimplemented!()
-    }
-
-    /// HEAD's commit; empty when unborn.
-    pub fn head(&self) -> String {
-        unimplemented!()
-    }
-
-    /// The worktree when it is dirty, else HEAD's commit.
-    pub fn default_scope(&self) -> Result<Scope, GitError> {
-        unimplemented!()
-    }
-
-    /// Freezes what `scope` names and computes what changed.
-    pub fn snapshot(&self, _scope: &Scope, _filter: &Filter) -> Result<Snapshot, GitError> {
-        unimplemented!()
-    }
-
-    /// The change between two commits again, as the worker needs it: from immutable objects only.
-    /// An empty `base` means that all of the snapshot is new.
-    pub fn change(&self, _base: &str, _snapshot: &str, _filter: &Filter) -> Result<Change, GitError> {
-        unimplemented!()
-    }
-
-    /// Keeps a snapshot from gc: `refs/revdeck/snapshots/<run_id>`.
-    pub fn keep(&self, _run: &RunId, _snapshot_commit: &str) -> Result<(), GitError> {
-        unimplemented!()
-    }
-
-    /// Lets gc have a snapshot.
-    pub fn release(&self, _run: &RunId) -> Result<(), GitError> {
-        unimplemented!()
-    }
-
-    /// The runs whose snapshots are kept.
-    pub fn kept(&self) -> Result<Vec<RunId>, GitError> {
-        unimplemented!()
-    }
-
-    /// A blob's bytes.
-    pub fn blob(&self, _id: &str) -> Result<Vec<u8>, GitError> {
-        unimplemented!()
-    }
-
-    /// A file of a commit's tree; `None` when it is not there.
-    pub fn file_at(&self, _commit: &str, _path: &str) -> Result<Option<Vec<u8>>, GitError> {
-        unimplemented!()
-    }
-
-    /// Every ordinary file of a commit's tree, by path, and whether the filter would leave it out.
-    pub fn tree_files(&self, _commit: &str) -> Result<Vec<TreeFile>, GitError> {
-        unimplemented!()
-    }
-
-    /// Why a file's name, attributes or content take it out of a review.
-    pub fn left_out_reason(&self, _path: &str, _content: &[u8]) -> Option<LeftOutReason> {
-        unimplemented!()
-    }
+/// One line of a diff. The text is as it is in the file, without the line end: not yet safe for a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffLine {
+    pub origin: LineOrigin,
+    pub old_line: Option<u32>,
+    pub new_line: Option<u32>,
+    pub text: String,
 }

@@ -1,3 +1,67 @@
 //! Reviewers: who reads the code. `builtin` needs no network and no key.
+//!
+//! Invariants: a reviewer reads the snapshot's objects only, never the working tree; it records nothing itself, what it
+//! reports is data for the engine.
 
 pub mod builtin;
+
+use thiserror::Error;
+
+use crate::domain::{ErrorClass, Finding, LeftOut};
+use crate::git::FileChange;
+
+/// What a reviewer is asked to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unit {
+    /// Each of these files by itself.
+    Files(Vec<FileChange>),
+    /// What can only be seen across files: these are the changed ones, the rest of the snapshot may be read.
+    Whole(Vec<FileChange>),
+}
+
+/// A file as the reviewer saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRead {
+    pub path: String,
+    /// Lines in the file.
+    pub lines: u32,
+}
+
+/// A reviewer's answer about a [`Unit`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// In the order of the unit's files, so that two reviews of one unit report the same in the same order. Run ids and
+    /// times are whoever called's to set.
+    pub findings: Vec<Finding>,
+    pub read: Vec<FileRead>,
+    /// Files of the unit that could not be reviewed after all.
+    pub left_out: Vec<LeftOut>,
+    /// Lines for a person.
+    pub notes: Vec<String>,
+}
+
+/// Why there is no [`Report`].
+#[derive(Debug, Error)]
+pub enum ReviewerError {
+    /// The caller's question was answered with yes.
+    #[error("cancelled")]
+    Cancelled,
+    #[error("{summary}")]
+    Failed { class: ErrorClass, summary: String },
+}
+
+/// Somebody or something that reads code and reports problems.
+pub trait Reviewer: Send {
+    /// Reviews a unit. Asks `cancelled` often enough to stop within 100 ms, and then answers
+    /// [`ReviewerError::Cancelled`].
+    fn review(&mut self, unit: &Unit, cancelled: &dyn Fn() -> bool) -> Result<Report, ReviewerError>;
+
+    /// Changes whenever the same code could lead to other reports: rules, thresholds, prompts.
+    fn policy_version(&self) -> String;
+
+    /// Files that make a good unit: large enough to pay for the durable writes, small enough to lose little.
+    fn files_per_unit(&self) -> usize;
+
+    /// Whether it wants a [`Unit::Whole`] last.
+    fn looks_at_the_whole(&self) -> bool;
+}

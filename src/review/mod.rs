@@ -1,1 +1,17 @@
 //! The engine: a pure state machine from events to effects. No IO, no clock, no randomness; imports `domain` only.
+//!
+//! Invariants: everything the engine knows of the past stands in the run's journal, so replaying a journal that was cut
+//! anywhere and going on gives the same findings; effects are executed in order, so a unit is only marked covered after
+//! its findings are durable.
+
+mod critic;
+mod engine;
+mod plan;
+mod replay;
+mod summary;
+
+pub use critic::{Critic, Verdict};
+pub use engine::{Effect, Engine, Event, Outcome};
+pub use plan::{FileRead, Plan, PlannedFile, Report, Unit, UnitKind};
+pub use replay::{Planned, Replayed};
+pub use summary::summary;

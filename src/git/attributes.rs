@@ -1,0 +1,283 @@
+//! `.gitattributes`, read from wherever the caller has files: a tree of the object database, or the worktree.
+//!
+//! libgit2 looks attributes up in the worktree only, and a review must come out the same after the worktree moved on.
+
+use std::collections::HashMap;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::bytes;
+
+/// The attributes that somebody here asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Name {
+    Generated,
+    Vendored,
+    Diff,
+    Text,
+    Crlf,
+    Eol,
+    Ident,
+    Filter,
+    Encoding,
+}
+
+impl Name {
+    const ALL: [(Self, &'static [u8]); 9] = [
+        (Self::Generated, b"linguist-generated"),
+        (Self::Vendored, b"linguist-vendored"),
+        (Self::Diff, b"diff"),
+        (Self::Text, b"text"),
+        (Self::Crlf, b"crlf"),
+        (Self::Eol, b"eol"),
+        (Self::Ident, b"ident"),
+        (Self::Filter, b"filter"),
+        (Self::Encoding, b"working-tree-encoding"),
+    ];
+
+    fn parse(text: &[u8]) -> Option<Self> {
+        Self::ALL.iter().find(|(_, name)| *name == text).map(|(name, _)| *name)
+    }
+}
+
+/// What is said about an attribute of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Set,
+    Unset,
+    Value,
+    /// Nothing is said, or `!name`.
+    Unspecified,
+}
+
+/// Which paths a line speaks of.
+enum Pattern {
+    All,
+    /// `*.ext`: what the file name ends with.
+    Suffix(Vec<u8>),
+    /// A file name without wildcards.
+    Name(Vec<u8>),
+    Glob(Box<Gitignore>),
+}
+
+impl Pattern {
+    fn parse(text: &[u8]) -> Option<Self> {
+        let special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\' | b'/');
+        Some(match text {
+            [] | [b'!', ..] => return None,
+            b"*" => Self::All,
+            [b'*', suffix @ ..] if !suffix.iter().any(special) => Self::Suffix(suffix.to_vec()),
+            name if !name.iter().any(special) => Self::Name(name.to_vec()),
+            glob => {
+                let mut builder = GitignoreBuilder::new("");
+                let glob = String::from_utf8_lossy(glob);
+                // In attributes a leading `#` is part of the pattern.
+                let line = if glob.starts_with('#') { format!("\\{glob}") } else { glob.into_owned() };
+                builder.add_line(None, &line).ok()?;
+                Self::Glob(Box::new(builder.build().ok()?))
+            }
+        })
+    }
+
+    /// `path` is relative to the folder of the file that the line stands in.
+    fn matches(&self, path: &[u8]) -> bool {
+        let name = || path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        match self {
+            Self::All => true,
+            Self::Suffix(suffix) => name().ends_with(suffix),
+            Self::Name(wanted) => name() == wanted,
+            Self::Glob(glob) => glob.matched(bytes::to_path(path), false).is_ignore(),
+        }
+    }
+}
+
+struct Line {
+    pattern: Pattern,
+    /// Later ones win.
+    says: Vec<(Name, State)>,
+}
+
+/// The lines of one file; later ones win.
+#[derive(Default)]
+struct Rules(Vec<Line>);
+
+/// `[attr]name ...` definitions: what a macro stands for.
+type Macros = HashMap<Vec<u8>, Vec<(Name, State)>>;
+
+impl Rules {
+    fn parse(content: &[u8], macros: &mut Macros) -> Self {
+        let mut rules = Self::default();
+        let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
+        for line in content.split(|byte| *byte == b'\n') {
+            let line = line.trim_ascii();
+            if line.is_empty() || line.starts_with(b"#") {
+                continue;
+            }
+            let (pattern, rest) = first_word(line);
+            let says = says(rest, macros);
+            if let Some(name) = pattern.strip_prefix(b"[attr]") {
+                macros.insert(name.to_vec(), says);
+            } else if !says.is_empty()
+                && let Some(pattern) = Pattern::parse(&pattern)
+            {
+                rules.0.push(Line { pattern, says });
+            }
+        }
+        rules
+    }
+
+    fn say(&self, path: &[u8], wanted: Name) -> Option<State> {
+        let lines = self.0.iter().rev();
+        lines
+            .filter_map(|line| {
+                line.says.iter().rev().find(|(name, _)| *name == wanted).map(|(_, state)| (line, *state))
+            })
+            .find(|(line, _)| line.pattern.matches(path))
+            .map(|(_, state)| state)
+    }
+}
+
+fn first_word(line: &[u8]) -> (Vec<u8>, &[u8]) {
+    if let Some(quoted) = line.strip_prefix(b"\"") {
+        let mut word = Vec::new();
+        let mut at = 0;
+        while let Some(byte) = quoted.get(at) {
+            match (byte, quoted.get(at + 1)) {
+                (b'"', _) => return (word, quoted.get(at + 1..).unwrap_or_default()),
+                (b'\\', Some(next)) => {
+                    word.push(*next);
+                    at += 1;
+                }
+                _ => word.push(*byte),
+            }
+            at += 1;
+        }
+    }
+    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+    let (word, rest) = line.split_at(end);
+    (word.to_vec(), rest)
+}
+
+fn says(rest: &[u8], macros: &Macros) -> Vec<(Name, State)> {
+    let mut says = Vec::new();
+    for word in rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+        let (name, state) = match word {
+            [b'-', name @ ..] => (name, State::Unset),
+            [b'!', name @ ..] => (name, State::Unspecified),
+            _ => match word.iter().position(|byte| *byte == b'=') {
+                Some(at) => {
+                    let (name, value) = word.split_at(at);
+                    // `linguist-generated=true` is how many write it.
+                    match &value[1..] {
+                        b"true" => (name, State::Set),
+                        b"false" => (name, State::Unset),
+                        _ => (name, State::Value),
+                    }
+                }
+                None => (word, State::Set),
+            },
+        };
+        if let Some(name) = Name::parse(name) {
+            says.push((name, state));
+        } else if let Some(meaning) = macros.get(name) {
+            match state {
+                State::Set => says.extend_from_slice(meaning),
+                _ => says.extend(meaning.iter().map(|(name, _)| (*name, State::Unspecified))),
+            }
+        }
+    }
+    says
+}
+
+/// Looks attributes up, reading each folder's file at most once.
+pub struct Attributes<S> {
+    /// The content of `.gitattributes` in a folder (without a slash at the end); the root is the empty path.
+    source: S,
+    folders: HashMap<Vec<u8>, Rules>,
+    /// Stronger than any folder: `info/attributes`.
+    above: Rules,
+    /// Weaker than any folder: `core.attributesFile`.
+    below: Rules,
+    macros: Macros,
+}
+
+impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Attributes<S> {
+    pub fn new(source: S, above: Option<Vec<u8>>, below: Option<Vec<u8>>) -> Self {
+        let mut macros =
+            Macros::from([(b"binary".to_vec(), vec![(Name::Diff, State::Unset), (Name::Text, State::Unset)])]);
+        let below = Rules::parse(&below.unwrap_or_default(), &mut macros);
+        let above = Rules::parse(&above.unwrap_or_default(), &mut macros);
+        Self { source, folders: HashMap::new(), above, below, macros }
+    }
+
+    /// What is said of `path`, for each of `wanted`.
+    pub fn get<const N: usize>(&mut self, path: &[u8], wanted: [Name; N]) -> [State; N] {
+        let mut found = wanted.map(|name| self.above.say(path, name));
+        let mut end = memchr::memrchr(b'/', path);
+        loop {
+            let folder = path.get(..end.unwrap_or(0)).unwrap_or_default();
+            let relative = end.map_or(path, |at| path.get(at + 1..).unwrap_or_default());
+            if !self.folders.contains_key(folder) {
+                let rules = match (self.source)(folder) {
+                    Some(content) => Rules::parse(&content, &mut self.macros),
+                    None => Rules::default(),
+                };
+                self.folders.insert(folder.to_vec(), rules);
+            }
+            if let Some(rules) = self.folders.get(folder).filter(|rules| !rules.0.is_empty()) {
+                for (found, name) in found.iter_mut().zip(wanted) {
+                    *found = found.or_else(|| rules.say(relative, name));
+                }
+            }
+            match end {
+                Some(at) => end = memchr::memrchr(b'/', path.get(..at).unwrap_or_default()),
+                None => break,
+            }
+        }
+        let mut states = [State::Unspecified; N];
+        for ((state, found), name) in states.iter_mut().zip(found).zip(wanted) {
+            *state = found.or_else(|| self.below.say(path, name)).unwrap_or(State::Unspecified);
+        }
+        states
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_and_the_last_line_wins() {
+        let root = b"# comment\n*.gen linguist-generated\nvendored/** linguist-vendored\n*.bin binary\n\
+            [attr]made linguist-generated -diff\nmade.txt made\n/only-here text\n\"with space.c\" -text\n*.rs diff=rust\r\n";
+        let sub = b"*.gen -linguist-generated\ndeep/*.x linguist-generated=true\nback.bin !diff\n";
+        let mut attributes = Attributes::new(
+            |folder: &[u8]| match folder {
+                b"" => Some(root.to_vec()),
+                b"sub" => Some(sub.to_vec()),
+                _ => None,
+            },
+            Some(b"top.gen -linguist-generated".to_vec()),
+            Some(b"* eol=lf".to_vec()),
+        );
+        for (path, name, state) in [
+            ("a.gen", Name::Generated, State::Set),
+            ("top.gen", Name::Generated, State::Unset),
+            ("sub/a.gen", Name::Generated, State::Unset),
+            ("sub/deep/a.x", Name::Generated, State::Set),
+            ("deep/a.x", Name::Generated, State::Unspecified),
+            ("vendored/x/y.c", Name::Vendored, State::Set),
+            ("x.bin", Name::Diff, State::Unset),
+            ("sub/back.bin", Name::Diff, State::Unspecified),
+            ("sub/back.bin", Name::Text, State::Unset),
+            ("sub/made.txt", Name::Generated, State::Set),
+            ("only-here", Name::Text, State::Set),
+            ("sub/only-here", Name::Text, State::Unspecified),
+            ("with space.c", Name::Text, State::Unset),
+            ("a.rs", Name::Diff, State::Value),
+            ("a.rs", Name::Eol, State::Value),
+        ] {
+            assert_eq!(attributes.get(path.as_bytes(), [name]), [state], "{path} {name:?}");
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Which changed files are not worth a review, and why: by their name, their attributes, their content.
+//!
+//! Attributes are those of the snapshot's own tree (not of the worktree, `info/attributes` or the user), so that whoever
+//! looks again, later or elsewhere, leaves out the same. What linguist's attributes say beats what a name suggests.
+
+use ignore::gitignore::Gitignore;
+
+use super::attributes::{Attributes, Name, State};
+use super::ignored::globs;
+use super::{Filter, GitError, Repo, bytes};
+use crate::domain::LeftOutReason;
+
+/// Bytes in which a NUL makes a file binary, as in git.
+const BINARY_LOOK: usize = 8000;
+/// A code file whose lines are longer than this on average, in bytes, was not written by hand (linguist takes 110 for
+/// JavaScript and CSS; wide tables and data in code are longer than that and still read).
+const MINIFIED_AVERAGE_LINE: usize = 500;
+/// A code file with a line above this many bytes was not written by hand: ten screens of 500.
+const MINIFIED_LONGEST_LINE: usize = 5000;
+/// Generators say so at the top: in this many lines and bytes (Go's convention is before the first code; licenses of
+/// some 20 lines stand above it).
+const MARKER_LINES: usize = 40;
+const MARKER_BYTES: usize = 4096;
+
+/// Lock files of package managers, by name.
+const LOCK_FILES: &[&str] = &[
+    "Cargo.lock",
+    "Gemfile.lock",
+    "Gopkg.lock",
+    "Package.resolved",
+    "Pipfile.lock",
+    "Podfile.lock",
+    "bun.lock",
+    "bun.lockb",
+    "cabal.project.freeze",
+    "composer.lock",
+    "conan.lock",
+    "deno.lock",
+    "flake.lock",
+    "glide.lock",
+    "go.sum",
+    "go.work.sum",
+    "gradle.lockfile",
+    "mix.lock",
+    "npm-shrinkwrap.json",
+    "package-lock.json",
+    "packages.lock.json",
+    "pdm.lock",
+    "pixi.lock",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "pubspec.lock",
+    "pylock.toml",
+    "stack.yaml.lock",
+    "uv.lock",
+    "yarn.lock",
+    ".terraform.lock.hcl",
+    "MODULE.bazel.lock",
+    "Cartfile.resolved",
+    "rebar.lock",
+];
+
+/// Folders of other people's code, by name, wherever they are; from linguist's `vendor.yml`, without what projects
+/// often use for code of their own (`dist`, `deps`, `cache`).
+const VENDOR_FOLDERS: &[&str] = &[
+    "vendor",
+    "vendors",
+    "_vendor",
+    "third_party",
+    "third-party",
+    "thirdparty",
+    "Third_Party",
+    "ThirdParty",
+    "3rdparty",
+    "3rd_party",
+    "3rd-party",
+    "node_modules",
+    "bower_components",
+    "jspm_packages",
+    "Pods",
+    "Carthage",
+    "Godeps",
+    "site-packages",
+    ".yarn",
+    ".bundle",
+];
+
+/// What names of generated files end with; from linguist's `generated.rb`.
+const GENERATED_SUFFIXES: &[&str] = &[
+    ".pb.go",
+    ".pb.gw.go",
+    "_pb2.py",
+    "_pb2.pyi",
+    "_pb2_grpc.py",
+    ".pb.cc",
+    ".pb.h",
+    ".pb.c",
+    "_pb.js",
+    "_pb.d.ts",
+    "_pb.rb",
+    ".g.dart",
+    ".freezed.dart",
+    ".designer.cs",
+    ".g.cs",
+    ".g.i.cs",
+    ".min.js.map",
+    ".min.css.map",
+    ".js.map",
+    ".css.map",
+];
+
+const MINIFIED_SUFFIXES: &[&str] = &[".min.js", ".min.mjs", ".min.cjs", ".min.css", "-min.js", "-min.css"];
+
+/// Endings of files with code, for which long lines are telling; prose and data may well have them.
+const CODE_ENDINGS: &[&str] = &[
+    "bash", "c", "cc", "cjs", "cpp", "cs", "css", "cxx", "dart", "ex", "exs", "go", "h", "hh", "hpp", "hxx", "java",
+    "js", "jsx", "kt", "less", "lua", "m", "mjs", "mm", "mts", "php", "pl", "py", "pyi", "rb", "rs", "scala", "scss",
+    "sh", "swift", "ts", "tsx", "vue", "zig",
+];
+
+/// Where a folder's `.gitattributes` comes from.
+type Source<'a> = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + 'a>;
+
+/// Says of the files of one snapshot which are left out of its review. Reads each `.gitattributes` once.
+pub struct Judge<'a> {
+    attributes: Attributes<Source<'a>>,
+    ignored: Gitignore,
+    max_file_bytes: u64,
+}
+
+impl Repo {
+    /// The judge over the files of a commit's tree.
+    pub fn judge(&self, commit: &str, filter: &Filter) -> Result<Judge<'_>, GitError> {
+        let tree =
+            super::change::tree_of(&self.inner, self.commit_id(commit)?).map_err(self.failed("read a commit"))?;
+        Ok(self.judge_tree(tree, filter))
+    }
+
+    pub(super) fn judge_tree<'a>(&'a self, tree: git2::Tree<'a>, filter: &Filter) -> Judge<'a> {
+        let source: Source<'a> = Box::new(move |folder: &[u8]| {
+            let path = match folder.is_empty() {
+                true => b".gitattributes".to_vec(),
+                false => [folder, b"/.gitattributes"].concat(),
+            };
+            let entry = super::read::entry_at(&self.inner, &tree, &path)?;
+            Some(self.inner.find_blob(entry.id).ok()?.content().to_vec())
+        });
+        Judge {
+            attributes: Attributes::new(source, None, None),
+            ignored: globs(&filter.ignored_paths),
+            max_file_bytes: filter.max_file_bytes,
+        }
+    }
+
+    /// Why a file's name, attributes (those of HEAD) or content take it out of a review, whatever the settings say.
+    /// For many files, or those of another commit, [`Repo::judge`] is the better way.
+    pub fn left_out_reason(&self, path: &str, content: &[u8]) -> Option<LeftOutReason> {
+        let filter = Filter { max_file_bytes: u64::MAX, ignored_paths: Vec::new() };
+        let none: Source = Box::new(|_| None);
+        let mut judge = match self.judge("HEAD", &filter) {
+            Ok(judge) => judge,
+            Err(_) => Judge {
+                attributes: Attributes::new(none, None, None),
+                ignored: Gitignore::empty(),
+                max_file_bytes: filter.max_file_bytes,
+            },
+        };
+        judge.reason(path, content)
+    }
+}
+
+impl Judge<'_> {
+    /// Why the file is left out of a review; `None` when it is not.
+    pub fn reason(&mut self, path: &str, content: &[u8]) -> Option<LeftOutReason> {
+        let path = super::bytes::from_text(path).pop().unwrap_or_default();
+        let size = || self.is_oversized(content.len() as u64).then_some(LeftOutReason::Oversized);
+        let oversized = size();
+        self.by_name(&path).or(oversized).or_else(|| self.by_content(&path, content))
+    }
+
+    pub(super) fn is_oversized(&self, size: u64) -> bool {
+        size > self.max_file_bytes
+    }
+
+    /// What the settings, the attributes and the name say, without a look into the file.
+    pub(super) fn by_name(&mut self, path: &[u8]) -> Option<LeftOutReason> {
+        if self.ignored.matched_path_or_any_parents(bytes::to_path(path), false).is_ignore() {
+            return Some(LeftOutReason::Ignored);
+        }
+        let [generated, vendored, diff] = self.attributes.get(path, [Name::Generated, Name::Vendored, Name::Diff]);
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        let name = String::from_utf8_lossy(name);
+        let lower = name.to_ascii_lowercase();
+        let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| lower.ends_with(suffix));
+        if generated == State::Set {
+            return Some(LeftOutReason::Generated);
+        }
+        if vendored == State::Set {
+            return Some(LeftOutReason::Vendored);
+        }
+        if diff == State::Unset {
+            return Some(LeftOutReason::Binary);
+        }
+        if generated != State::Unset && LOCK_FILES.contains(&name.as_ref()) {
+            return Some(LeftOutReason::LockFile);
+        }
+        if vendored != State::Unset && is_vendored(path) {
+            return Some(LeftOutReason::Vendored);
+        }
+        if generated == State::Unset {
+            return None;
+        }
+        if ends(MINIFIED_SUFFIXES) {
+            return Some(LeftOutReason::Minified);
+        }
+        ends(GENERATED_SUFFIXES).then_some(LeftOutReason::Generated)
+    }
+
+    /// What the content says, once the name has nothing against it.
+    pub(super) fn by_content(&mut self, path: &[u8], content: &[u8]) -> Option<LeftOutReason> {
+        let [generated, diff] = self.attributes.get(path, [Name::Generated, Name::Diff]);
+        let head = content.get(..BINARY_LOOK).unwrap_or(content);
+        if diff != State::Set && memchr::memchr(0, head).is_some() {
+            return Some(LeftOutReason::Binary);
+        }
+        if generated == State::Unset {
+            return None;
+        }
+        if says_generated(content) {
+            return Some(LeftOutReason::Generated);
+        }
+        is_minified(path, content).then_some(LeftOutReason::Minified)
+    }
+}
+
+fn is_vendored(path: &[u8]) -> bool {
+    let mut parts = path.split(|byte| *byte == b'/');
+    // The last part is the file.
+    parts.next_back();
+    parts.any(|part| VENDOR_FOLDERS.iter().any(|folder| folder.as_bytes() == part))
+}
+
+fn is_minified(path: &[u8], content: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let ending = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default().to_ascii_lowercase();
+    if name.len() == ending.len() || !CODE_ENDINGS.iter().any(|known| known.as_bytes() == ending) {
+        return false;
+    }
+    let lines = count_lines(content).max(1) as usize;
+    // One long line alone is a short file, not a minified one.
+    if content.len() > 4 * MINIFIED_AVERAGE_LINE && content.len() / lines > MINIFIED_AVERAGE_LINE {
+        return true;
+    }
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', content).chain([content.len()]).any(|end| {
+        let length = end - start;
+        start = end + 1;
+        length > MINIFIED_LONGEST_LINE
+    })
+}
+
+/// Whether a comment in the first lines says that a program wrote the file.
+fn says_generated(content: &[u8]) -> bool {
+    let head = content.get(..MARKER_BYTES).unwrap_or(content);
+    head.split(|byte| *byte == b'\n').take(MARKER_LINES).any(|line| {
+        let line = String::from_utf8_lossy(line).trim().to_ascii_lowercase();
+        let comment = ["//", "#", "/*", "*", "--", ";", "<!--", "%", "\"\"\"", "'''", "rem ", "(*", "{-", "!"];
+        let is_comment = comment.iter().any(|start| line.starts_with(start));
+        is_comment && MARKERS.iter().any(|marker| has_marker(&line, marker))
+    })
+}
+
+/// Words that must stand in one line, in this order and in lower case.
+const MARKERS: &[&[&str]] = &[
+    &["@generated"],
+    &["<auto-generated"],
+    &["code generated by", "do not edit"],
+    &["generated", "do not edit"],
+    &["generated", "do not modify"],
+    &["generated", "don't edit"],
+    &["do not edit", "generated"],
+    &["this file is autogenerated"],
+    &["this file was autogenerated"],
+    &["this file is auto-generated"],
+    &["this file was auto-generated"],
+    &["this file is automatically generated"],
+    &["this file was automatically generated"],
+    &["this is an autogenerated file"],
+    &["this is an auto-generated file"],
+    &["autogenerated file"],
+    &["automatically generated by"],
+    &["generated by the protocol buffer compiler"],
+    &["autogenerated by thrift"],
+];
+
+fn has_marker(line: &str, marker: &[&str]) -> bool {
+    let mut rest = line;
+    for words in marker {
+        let Some(at) = rest.find(words) else { return false };
+        let before = rest.get(..at).and_then(|before| before.chars().next_back());
+        let after = rest.get(at + words.len()..).unwrap_or_default();
+        // Somebody who writes about markers quotes them; and `@generated` is no part of a longer word.
+        let quote =
+            |c: Option<char>| c.is_some_and(|c| matches!(c, '"' | '\'' | '`' | '“' | '”') || c.is_alphanumeric());
+        if quote(before) || quote(after.chars().next()) {
+            return false;
+        }
+        rest = after;
+    }
+    true
+}
+
+/// Lines of a text; a last one without a line end counts.
+pub(super) fn count_lines(content: &[u8]) -> u32 {
+    let ends = memchr::memchr_iter(b'\n', content).count();
+    let open = usize::from(content.last().is_some_and(|last| *last != b'\n'));
+    u32::try_from(ends + open).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(attributes: &'static str, ignored: &[&str]) -> Judge<'static> {
+        let source: Source = Box::new(move |folder| folder.is_empty().then(|| attributes.as_bytes().to_vec()));
+        Judge {
+            attributes: Attributes::new(source, None, None),
+            ignored: globs(&ignored.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>()),
+            max_file_bytes: 100_000,
+        }
+    }
+
+    #[test]
+    fn names_attributes_and_contents_decide() {
+        use LeftOutReason as R;
+        let attributes = "*.gen.rs linguist-generated\nmine/** -linguist-vendored\nother/** linguist-vendored=true\n\
+            *.dat -diff\n*.blob binary\n*.txt diff\nvendored.lock -linguist-generated\nkept.min.js -linguist-generated\n";
+        let long = "x".repeat(MINIFIED_LONGEST_LINE + 1);
+        let dense = format!("{}\n", "y".repeat(600)).repeat(10);
+        let late = format!("{}// @generated\n", "// line\n".repeat(MARKER_LINES));
+        for (path, content, reason) in [
+            ("src/main.rs", "fn main() {}\n", None),
+            ("docs/api/x.md", "text\n", Some(R::Ignored)),
+            ("src/a.gen.rs", "x", Some(R::Generated)),
+            ("vendor/a.c", "x", Some(R::Vendored)),
+            ("a/node_modules/b/c.js", "x", Some(R::Vendored)),
+            ("mine/vendor/a.c", "x", None),
+            ("other/a.c", "x", Some(R::Vendored)),
+            ("vendor", "a file of that name", None),
+            ("a.dat", "x", Some(R::Binary)),
+            ("a.blob", "x", Some(R::Binary)),
+            ("a.txt", "x\0", None),
+            ("a.rs", "x\0", Some(R::Binary)),
+            ("crates/x/Cargo.lock", "x", Some(R::LockFile)),
+            ("a.min.js", "x", Some(R::Minified)),
+            ("kept.min.js", "x", None),
+            ("a.js", &long, Some(R::Minified)),
+            ("a.json", &long, None),
+            ("a.css", &dense, Some(R::Minified)),
+            ("js", &long, None),
+            ("api_pb2.py", "x", Some(R::Generated)),
+            ("a.go", "// Code generated by stringer; DO NOT EDIT.\n", Some(R::Generated)),
+            ("a.py", "# This file is autogenerated by x\n", Some(R::Generated)),
+            ("b.py", "#!/usr/bin/python\n# License\n# @generated by tool\n", Some(R::Generated)),
+            ("c.py", "marker = '@generated'\n", None),
+            ("d.rs", "// we look for `@generated` here\n", None),
+            ("e.rs", "// regenerated, do not edit lightly\n", None),
+            ("f.rs", &late, None),
+            ("g.cs", "//------\n// <auto-generated>\n", Some(R::Generated)),
+        ] {
+            assert_eq!(judge(attributes, &["docs/api/"]).reason(path, content.as_bytes()), reason, "{path}");
+        }
+        assert_eq!(judge("", &[]).reason("a.rs", &[b'\n'; 100_001]), Some(R::Oversized));
+    }
+
+    #[test]
+    fn lines_are_counted_as_git_counts_them() {
+        for (text, lines) in [("", 0), ("\n", 1), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2)] {
+            assert_eq!(count_lines(text.as_bytes()), lines, "{text:?}");
+        }
+    }
+}

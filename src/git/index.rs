@@ -1,0 +1,285 @@
+//! The index file, read without libgit2 and never written: entries with their cached stat data, and the cached trees.
+//!
+//! Reading it here makes the scan of a large worktree fast (no allocation per entry, cached trees skip what HEAD has)
+//! and lets sparse indexes in, which libgit2 refuses. Format: gitformat-index(5), versions 2 to 4.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use git2::Oid;
+
+use super::GitError;
+
+/// Type bits of an entry's mode for a submodule.
+pub const MODE_GITLINK: u32 = 0o160000;
+/// Type bits of an entry's mode for a directory that a sparse index folds into one entry.
+pub const MODE_TREE: u32 = 0o040000;
+
+/// Seconds and nanoseconds of a time stamp, as far as 32 bits hold them.
+pub type Stamp = (u32, u32);
+
+/// What the index remembers of a file's `stat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CachedStat {
+    pub changed: Stamp,
+    pub modified: Stamp,
+    pub inode: u32,
+    pub user: u32,
+    pub group: u32,
+    pub size: u32,
+}
+
+/// How an entry is to be held against the worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watch {
+    /// Compare it.
+    Normal,
+    /// `git update-index --assume-unchanged`: never look.
+    AssumeUnchanged,
+    /// Outside of a sparse checkout: its absence is no deletion.
+    SkipWorktree,
+    /// `git add --intent-to-add`: the path is known, its content is not.
+    IntentToAdd,
+    /// One of the sides of a merge conflict.
+    Unmerged,
+}
+
+#[derive(Debug, Clone)]
+pub struct Entry {
+    name: Range<u32>,
+    pub mode: u32,
+    pub id: Oid,
+    pub watch: Watch,
+    pub stat: CachedStat,
+}
+
+/// A tree as it was when the entries below it were last the same as it; `id` is `None` when they changed since.
+#[derive(Debug, Default)]
+pub struct CachedTree {
+    pub id: Option<Oid>,
+    pub children: Vec<(Vec<u8>, CachedTree)>,
+}
+
+impl CachedTree {
+    pub fn child(&self, name: &[u8]) -> Option<&Self> {
+        self.children.iter().find(|(known, _)| known == name).map(|(_, tree)| tree)
+    }
+}
+
+/// The index of one worktree.
+#[derive(Debug, Default)]
+pub struct Index {
+    names: Vec<u8>,
+    /// Sorted by path.
+    pub entries: Vec<Entry>,
+    pub trees: Option<CachedTree>,
+    /// When the file was written; entries not older than this may have changed unseen. `None`: trust no entry.
+    pub written: Option<Stamp>,
+}
+
+impl Index {
+    /// Reads the file; one that does not exist is an index without entries.
+    pub fn read(path: &Path, git_dir: &Path) -> Result<Self, GitError> {
+        let error = |source| GitError::Io { action: "read the index", path: path.to_owned(), source };
+        let data = match std::fs::read(path) {
+            Ok(data) => data,
+            Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(other) => return Err(error(other)),
+        };
+        let written = modified(&std::fs::metadata(path).map_err(error)?);
+        let bad = |what: &str| GitError::Index { path: path.to_owned(), what: what.to_owned() };
+        let mut index = match parse(&data) {
+            Ok(index) => index,
+            Err(Bad::Split) => {
+                let data = unsplit(path, git_dir)?;
+                parse(&data).map_err(|_| bad("it is split, and git could not put it together"))?
+            }
+            Err(Bad::Torn) => return Err(bad("it is damaged")),
+            Err(Bad::Version(version)) => return Err(bad(&format!("version {version} is not known"))),
+        };
+        index.written = written;
+        Ok(index)
+    }
+
+    pub fn path(&self, entry: &Entry) -> &[u8] {
+        self.names.get(entry.name.start as usize..entry.name.end as usize).unwrap_or_default()
+    }
+
+    /// The entries from `from` to `to` that begin with `prefix`; the first of them must be `from`.
+    pub fn end_of(&self, prefix: &[u8], from: usize, to: usize) -> usize {
+        let range = self.entries.get(from..to).unwrap_or_default();
+        from + range.partition_point(|entry| self.path(entry).starts_with(prefix))
+    }
+}
+
+/// The time a file was modified; `None` where the platform does not say.
+fn modified(metadata: &std::fs::Metadata) -> Option<Stamp> {
+    let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some((since.as_secs() as u32, since.subsec_nanos()))
+}
+
+enum Bad {
+    Torn,
+    Version(u32),
+    /// The entries are in a shared index elsewhere.
+    Split,
+}
+
+/// Bytes from the front, none too many.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, n: usize) -> Result<&'a [u8], Bad> {
+        let (taken, rest) = self.0.split_at_checked(n).ok_or(Bad::Torn)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn u32(&mut self) -> Result<u32, Bad> {
+        let (bytes, rest) = self.0.split_first_chunk().ok_or(Bad::Torn)?;
+        self.0 = rest;
+        Ok(u32::from_be_bytes(*bytes))
+    }
+
+    fn u16(&mut self) -> Result<u16, Bad> {
+        let (bytes, rest) = self.0.split_first_chunk().ok_or(Bad::Torn)?;
+        self.0 = rest;
+        Ok(u16::from_be_bytes(*bytes))
+    }
+
+    fn id(&mut self) -> Result<Oid, Bad> {
+        Oid::from_bytes(self.take(20)?).map_err(|_| Bad::Torn)
+    }
+
+    /// Up to the next `end`, which is taken but not returned.
+    fn until(&mut self, end: u8) -> Result<&'a [u8], Bad> {
+        let at = memchr::memchr(end, self.0).ok_or(Bad::Torn)?;
+        let text = self.take(at)?;
+        self.take(1)?;
+        Ok(text)
+    }
+
+    fn number(&mut self, end: u8) -> Result<i64, Bad> {
+        std::str::from_utf8(self.until(end)?).ok().and_then(|text| text.parse().ok()).ok_or(Bad::Torn)
+    }
+
+    /// The variable-length number of version 4 and of pack files' offsets.
+    fn varint(&mut self) -> Result<usize, Bad> {
+        let mut value = 0_usize;
+        for step in 0..5 {
+            let byte = *self.take(1)?.first().ok_or(Bad::Torn)?;
+            value = (value + usize::from(step > 0)) << if step > 0 { 7 } else { 0 };
+            value += usize::from(byte & 0x7f);
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(Bad::Torn)
+    }
+}
+
+fn parse(data: &[u8]) -> Result<Index, Bad> {
+    let mut reader = Reader(data);
+    if reader.take(4)? != b"DIRC" {
+        return Err(Bad::Torn);
+    }
+    let version = reader.u32()?;
+    if !(2..=4).contains(&version) {
+        return Err(Bad::Version(version));
+    }
+    let count = reader.u32()? as usize;
+    // An entry has 62 bytes at least, so that a damaged count cannot ask for absurd memory.
+    let mut index = Index { entries: Vec::with_capacity(count.min(data.len() / 62)), ..Index::default() };
+    let mut previous = 0..0;
+    for _ in 0..count {
+        let entry = entry(&mut reader, version, &mut index.names, previous)?;
+        previous = entry.name.clone();
+        index.entries.push(entry);
+    }
+    while reader.0.len() > 20 {
+        let signature = reader.take(4)?;
+        let size = reader.u32()? as usize;
+        let content = reader.take(size)?;
+        match signature {
+            b"TREE" => index.trees = cached_tree(&mut Reader(content), 0).ok().map(|(_, tree)| tree),
+            b"link" => return Err(Bad::Split),
+            // Folded directories need no more than their entries have.
+            b"sdir" => {}
+            // Extensions that must be understood begin with a lower-case letter.
+            [first, ..] if first.is_ascii_lowercase() => return Err(Bad::Torn),
+            _ => {}
+        }
+    }
+    Ok(index)
+}
+
+fn entry(reader: &mut Reader, version: u32, names: &mut Vec<u8>, previous: Range<u32>) -> Result<Entry, Bad> {
+    const EXTENDED: u16 = 0x4000;
+    let before = reader.0.len();
+    let changed = (reader.u32()?, reader.u32()?);
+    let modified = (reader.u32()?, reader.u32()?);
+    let _device = reader.u32()?;
+    let inode = reader.u32()?;
+    let mode = reader.u32()?;
+    let (user, group, size) = (reader.u32()?, reader.u32()?, reader.u32()?);
+    let id = reader.id()?;
+    let flags = reader.u16()?;
+    let more = if version >= 3 && flags & EXTENDED != 0 { reader.u16()? } else { 0 };
+    let watch = match (flags, more) {
+        (flags, _) if flags & 0x3000 != 0 => Watch::Unmerged,
+        (_, more) if more & 0x4000 != 0 => Watch::SkipWorktree,
+        (_, more) if more & 0x2000 != 0 => Watch::IntentToAdd,
+        (flags, _) if flags & 0x8000 != 0 => Watch::AssumeUnchanged,
+        _ => Watch::Normal,
+    };
+    let start = names.len();
+    if version == 4 {
+        let keep = (previous.len()).checked_sub(reader.varint()?).ok_or(Bad::Torn)?;
+        let from = previous.start as usize;
+        names.extend_from_within(from..from + keep);
+        names.extend_from_slice(reader.until(0)?);
+    } else {
+        names.extend_from_slice(reader.until(0)?);
+        // Entries are padded with NUL to a multiple of 8 bytes.
+        let used = before - reader.0.len();
+        reader.take(used.next_multiple_of(8) - used)?;
+    }
+    let end = u32::try_from(names.len()).map_err(|_| Bad::Torn)?;
+    let stat = CachedStat { changed, modified, inode, user, group, size };
+    Ok(Entry { name: start as u32..end, mode, id, watch, stat })
+}
+
+fn cached_tree(reader: &mut Reader, depth: usize) -> Result<(Vec<u8>, CachedTree), Bad> {
+    // Deeper than any path can be: a damaged extension must not exhaust the stack.
+    const MAX_DEPTH: usize = 2048;
+    if depth > MAX_DEPTH {
+        return Err(Bad::Torn);
+    }
+    let name = reader.until(0)?.to_vec();
+    let count = reader.number(b' ')?;
+    let children = reader.number(b'\n')?;
+    let id = if count >= 0 { Some(reader.id()?) } else { None };
+    let children = (0..children).map(|_| cached_tree(reader, depth + 1)).collect::<Result<_, _>>()?;
+    Ok((name, CachedTree { id, children }))
+}
+
+/// A split index put together by git itself, in a copy outside of the repository.
+fn unsplit(path: &Path, git_dir: &Path) -> Result<Vec<u8>, GitError> {
+    let io = |action| move |source| GitError::Io { action, path: path.to_owned(), source };
+    let folder = tempfile::tempdir().map_err(io("make a folder to put together the split index"))?;
+    let copy: PathBuf = folder.path().join("index");
+    std::fs::copy(path, &copy).map_err(io("copy the split index"))?;
+    let output = Command::new("git")
+        .arg("--git-dir")
+        .arg(git_dir)
+        .args(["update-index", "--no-split-index", "--force-write-index"])
+        .env("GIT_INDEX_FILE", &copy)
+        .output()
+        .map_err(io("run git to put together the split index"))?;
+    if !output.status.success() {
+        let what = format!("git could not put the split index together: {}", String::from_utf8_lossy(&output.stderr));
+        return Err(GitError::Index { path: path.to_owned(), what });
+    }
+    std::fs::read(&copy).map_err(io("read the copy of the split index"))
+}

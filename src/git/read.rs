@@ -1,0 +1,75 @@
+//! Reading from a snapshot: blobs, files of a commit, all of its files.
+
+use git2::{ObjectType, Oid, Tree};
+
+use super::snapshot::{Leaf, MODE_EXECUTABLE, MODE_FILE, mode_of};
+use super::{GitError, Repo, TreeFile, bytes};
+use crate::domain::text::path_from_bytes;
+
+impl Repo {
+    /// A blob's bytes.
+    pub fn blob(&self, id: &str) -> Result<Vec<u8>, GitError> {
+        let failed = self.failed("read a blob");
+        let id = Oid::from_str(id).map_err(failed)?;
+        Ok(self.inner.find_blob(id).map_err(failed)?.content().to_vec())
+    }
+
+    /// A file of a commit's tree; `None` when it is not there, or is a folder or a submodule. Of a symbolic link it is
+    /// the text of the link. `path` is as [`TreeFile`] and [`super::FileChange`] have it.
+    pub fn file_at(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        let tree = self.commit(commit)?.tree().map_err(self.failed("read a commit"))?;
+        for path in bytes::from_text(path) {
+            if let Some(leaf) = entry_at(&self.inner, &tree, &path) {
+                let blob = self.inner.find_blob(leaf.id).ok();
+                return Ok(blob.map(|blob| blob.content().to_vec()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Every ordinary file of a commit's tree, by path; no symbolic links and no submodules.
+    /// [`Repo::judge`] says which of them a review leaves out.
+    pub fn tree_files(&self, commit: &str) -> Result<Vec<TreeFile>, GitError> {
+        let failed = self.failed("list the files of a commit");
+        let tree = self.commit(commit)?.tree().map_err(failed)?;
+        let mut files = Vec::new();
+        let mut path = Vec::new();
+        self.files_below(&tree, &mut path, &mut files).map_err(failed)?;
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+
+    fn files_below(&self, tree: &Tree, path: &mut Vec<u8>, files: &mut Vec<TreeFile>) -> Result<(), git2::Error> {
+        for entry in tree.iter() {
+            let length = path.len();
+            path.extend_from_slice(entry.name_bytes());
+            match (entry.kind(), mode_of(&entry)) {
+                (Some(ObjectType::Tree), _) => {
+                    path.push(b'/');
+                    self.files_below(&self.inner.find_tree(entry.id())?, path, files)?;
+                }
+                (_, MODE_FILE | MODE_EXECUTABLE) => {
+                    files.push(TreeFile { path: path_from_bytes(path), blob: entry.id().to_string() });
+                }
+                _ => {}
+            }
+            path.truncate(length);
+        }
+        Ok(())
+    }
+}
+
+/// What a tree has at a path; folders are nothing.
+pub(super) fn entry_at(repo: &git2::Repository, tree: &Tree, path: &[u8]) -> Option<Leaf> {
+    let mut parts = path.split(|byte| *byte == b'/').peekable();
+    let mut tree = tree.clone();
+    loop {
+        let entry = tree.get_name_bytes(parts.next()?)?.to_owned();
+        let is_tree = entry.kind() == Some(ObjectType::Tree);
+        match (parts.peek().is_some(), is_tree) {
+            (true, true) => tree = repo.find_tree(entry.id()).ok()?,
+            (false, false) => return Some(Leaf { mode: mode_of(&entry), id: entry.id() }),
+            _ => return None,
+        }
+    }
+}

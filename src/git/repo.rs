@@ -1,0 +1,136 @@
+//! Which repository this is: opening, identity, HEAD, and the refs that keep snapshots from gc.
+
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorClass, ErrorCode, Oid, Repository};
+
+use super::{GitError, Repo, bytes};
+use crate::domain::RunId;
+
+/// Below here each kept snapshot has a ref named after its run.
+const SNAPSHOT_REFS: &str = "refs/revdeck/snapshots/";
+/// Hexadecimal digits of a repository key.
+const KEY_DIGITS: usize = 16;
+
+impl Repo {
+    /// The repository around `folder`; or, as in git, the one that `GIT_DIR` and `GIT_WORK_TREE` name (in a hook, for
+    /// instance).
+    pub fn discover(folder: &Path) -> Result<Self, GitError> {
+        let from_environment = std::env::var_os("GIT_DIR").is_some_and(|value| !value.is_empty());
+        let opened = match from_environment {
+            true => Repository::open_from_env(),
+            false => Repository::discover(folder),
+        };
+        let inner = opened.map_err(|error| match (error.code(), error.class()) {
+            (ErrorCode::NotFound, _) => GitError::NotARepository { path: folder.to_owned() },
+            (ErrorCode::Owner, _) => GitError::NotOwned { path: folder.to_owned() },
+            (_, ErrorClass::Repository) => {
+                GitError::Unsupported { path: folder.to_owned(), what: error.message().to_owned() }
+            }
+            _ => GitError::git("open the repository", folder, error),
+        })?;
+        let index = match from_environment {
+            true => std::env::var_os("GIT_INDEX_FILE").filter(|value| !value.is_empty()).map(PathBuf::from),
+            false => None,
+        };
+        let index = match index {
+            Some(path) => std::path::absolute(&path).unwrap_or(path),
+            None => inner.path().join("index"),
+        };
+        Ok(Self { inner, index })
+    }
+
+    /// 16 hexadecimal digits from the common git dir, so that linked worktrees share one store.
+    pub fn key(&self) -> String {
+        let mut key = blake3::hash(&bytes::of_path(&self.common_dir())).to_hex().to_string();
+        key.truncate(KEY_DIGITS);
+        key
+    }
+
+    /// The folder's name, for people.
+    pub fn name(&self) -> String {
+        let root = self.root();
+        let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        match name.strip_suffix(".git") {
+            Some(stem) if self.inner.is_bare() && !stem.is_empty() => stem.to_owned(),
+            _ => name,
+        }
+    }
+
+    /// The git dir that all linked worktrees share, without symbolic links in it.
+    pub fn common_dir(&self) -> PathBuf {
+        let dir = self.inner.commondir();
+        dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
+    }
+
+    /// The working tree; the git dir for a bare repository.
+    pub fn root(&self) -> PathBuf {
+        let root = self.inner.workdir().unwrap_or_else(|| self.inner.path());
+        root.canonicalize().unwrap_or_else(|_| root.to_owned())
+    }
+
+    /// The working tree, or that there is none.
+    pub(super) fn worktree(&self) -> Result<PathBuf, GitError> {
+        match self.inner.workdir() {
+            Some(_) => Ok(self.root()),
+            None => Err(GitError::NoWorktree { path: self.root() }),
+        }
+    }
+
+    /// Short name of the branch; empty when detached; the future branch's name when unborn.
+    pub fn branch(&self) -> String {
+        let Ok(head) = self.inner.find_reference("HEAD") else { return String::new() };
+        let target = head.symbolic_target_bytes().unwrap_or_default();
+        bytes_text(target.strip_prefix(b"refs/heads/").unwrap_or(target))
+    }
+
+    /// HEAD's commit; empty when unborn.
+    pub fn head(&self) -> String {
+        self.head_id().map(|id| id.to_string()).unwrap_or_default()
+    }
+
+    pub(super) fn head_id(&self) -> Option<Oid> {
+        self.inner.head().ok()?.peel_to_commit().ok().map(|commit| commit.id())
+    }
+
+    /// Keeps a snapshot from gc: `refs/revdeck/snapshots/<run_id>`.
+    pub fn keep(&self, run: &RunId, snapshot_commit: &str) -> Result<(), GitError> {
+        let id = self.commit_id(snapshot_commit)?;
+        let name = format!("{SNAPSHOT_REFS}{run}");
+        self.inner
+            .reference(&name, id, true, "revdeck: snapshot of a review")
+            .map_err(self.failed("keep a snapshot"))?;
+        Ok(())
+    }
+
+    /// Lets gc have a snapshot; one that is not kept is no error.
+    pub fn release(&self, run: &RunId) -> Result<(), GitError> {
+        match self.inner.find_reference(&format!("{SNAPSHOT_REFS}{run}")) {
+            Ok(mut reference) => reference.delete().map_err(self.failed("release a snapshot")),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+            Err(error) => Err(self.failed("release a snapshot")(error)),
+        }
+    }
+
+    /// The runs whose snapshots are kept.
+    pub fn kept(&self) -> Result<Vec<RunId>, GitError> {
+        let failed = self.failed("list the snapshots");
+        let mut runs = Vec::new();
+        for reference in self.inner.references_glob(&format!("{SNAPSHOT_REFS}*")).map_err(&failed)? {
+            let reference = reference.map_err(&failed)?;
+            let name = reference.name().ok().and_then(|name| name.strip_prefix(SNAPSHOT_REFS));
+            runs.extend(name.and_then(|name| name.parse::<RunId>().ok()));
+        }
+        runs.sort();
+        Ok(runs)
+    }
+
+    /// Makes an error of libgit2 one of ours.
+    pub(super) fn failed(&self, action: &'static str) -> impl Fn(git2::Error) -> GitError + Copy + use<'_> {
+        move |source| GitError::git(action, self.root(), source)
+    }
+}
+
+fn bytes_text(bytes: &[u8]) -> String {
+    crate::domain::text::path_from_bytes(bytes)
+}

@@ -1,0 +1,129 @@
+//! From what was asked for to commits: revisions, ranges, and the base that a branch started from.
+
+use git2::{BranchType, Commit, Oid};
+
+use super::{GitError, Repo};
+use crate::domain::Scope;
+
+/// A scope with its names resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Resolved {
+    Worktree,
+    Staged,
+    All,
+    /// Between two commits that exist; all of `tip` is new when there is no base.
+    Commits {
+        base: Option<Oid>,
+        tip: Oid,
+        scope: Scope,
+    },
+}
+
+impl Repo {
+    pub(super) fn resolve(&self, scope: &Scope) -> Result<Resolved, GitError> {
+        Ok(match scope {
+            Scope::Worktree => Resolved::Worktree,
+            Scope::Staged => Resolved::Staged,
+            Scope::All => Resolved::All,
+            Scope::Commit(text) => {
+                let tip = self.commit(text)?;
+                let scope = match text.as_str() {
+                    "HEAD" | "@" => Scope::Commit(self.short(tip.id())),
+                    _ => scope.clone(),
+                };
+                Resolved::Commits { base: tip.parent_id(0).ok(), tip: tip.id(), scope }
+            }
+            Scope::Range { from, to } => {
+                let (base, tip) = (self.commit(from)?.id(), self.commit(to)?.id());
+                Resolved::Commits { base: Some(base), tip, scope: scope.clone() }
+            }
+            Scope::Since { from, to } => {
+                let (one, tip) = (self.commit(from)?.id(), self.commit(to)?.id());
+                let base = self.merge_base((from, one), (to, tip))?;
+                Resolved::Commits { base: Some(base), tip, scope: scope.clone() }
+            }
+            Scope::Branch(base) => {
+                let tip = self.commit("HEAD")?.id();
+                let (name, one) = match base {
+                    Some(name) => (name.clone(), self.commit(name)?.id()),
+                    None => self.guess_base()?,
+                };
+                let base = self.merge_base((&name, one), ("HEAD", tip))?;
+                Resolved::Commits { base: Some(base), tip, scope: Scope::Branch(Some(name)) }
+            }
+        })
+    }
+
+    /// The commit that a revision names, in any way git knows.
+    pub(super) fn commit(&self, text: &str) -> Result<Commit<'_>, GitError> {
+        if matches!(text, "HEAD" | "@") && self.head_id().is_none() {
+            return Err(GitError::Unborn { path: self.root() });
+        }
+        let unknown = || GitError::UnknownRevision { text: text.to_owned(), path: self.root() };
+        let object = self.inner.revparse_single(text).map_err(|_| unknown())?;
+        object.peel_to_commit().map_err(|_| unknown())
+    }
+
+    pub(super) fn commit_id(&self, text: &str) -> Result<Oid, GitError> {
+        Ok(self.commit(text)?.id())
+    }
+
+    /// As few digits as are clear in this repository, 7 at least.
+    pub(super) fn short(&self, id: Oid) -> String {
+        let short = self.inner.find_object(id, None).and_then(|object| object.short_id());
+        match short.as_ref().map(|text| text.as_str()) {
+            Ok(Ok(text)) => text.to_owned(),
+            _ => id.to_string(),
+        }
+    }
+
+    fn merge_base(&self, (one, a): (&str, Oid), (other, b): (&str, Oid)) -> Result<Oid, GitError> {
+        self.inner.merge_base(a, b).map_err(|_| GitError::NoMergeBase {
+            one: one.to_owned(),
+            other: other.to_owned(),
+            path: self.root(),
+        })
+    }
+
+    /// What the branch probably started from: its upstream, `origin/HEAD`, main or master, here or at origin. The branch
+    /// itself and its twin at a remote are taken only when there is nothing else: against them it would be empty.
+    fn guess_base(&self) -> Result<(String, Oid), GitError> {
+        let branch = self.branch();
+        let mut tried = Vec::new();
+        let mut itself = None;
+        let local = self.inner.find_branch(&branch, BranchType::Local).ok();
+        let upstream = local.and_then(|local| local.upstream().ok()).and_then(|upstream| name_of(upstream.get()));
+        let origin_head = self.inner.find_reference("refs/remotes/origin/HEAD").ok();
+        let origin_head = origin_head.and_then(|head| head.resolve().ok()).and_then(|head| name_of(&head));
+        let named = ["main", "master", "origin/main", "origin/master"].map(|name| Some(name.to_owned()));
+        tried.push("its upstream".to_owned());
+        tried.push("origin/HEAD".to_owned());
+        for (place, name) in [upstream, origin_head].into_iter().chain(named).enumerate() {
+            let Some(name) = name else { continue };
+            if place >= 2 {
+                tried.push(name.clone());
+            }
+            let Some(id) = self.branch_tip(&name) else { continue };
+            let twin = name.split_once('/').is_some_and(|(remote, rest)| {
+                rest == branch && self.inner.find_branch(&name, BranchType::Remote).is_ok() && !remote.is_empty()
+            });
+            if !branch.is_empty() && (name == branch || twin) {
+                itself = itself.or(Some((name, id)));
+                continue;
+            }
+            return Ok((name, id));
+        }
+        itself.ok_or_else(|| GitError::NoBase { tried, path: self.root() })
+    }
+
+    /// The commit of a branch, never of a tag or file of that name.
+    fn branch_tip(&self, name: &str) -> Option<Oid> {
+        let local = self.inner.find_branch(name, BranchType::Local);
+        let branch = local.or_else(|_| self.inner.find_branch(name, BranchType::Remote)).ok()?;
+        branch.get().peel_to_commit().ok().map(|commit| commit.id())
+    }
+}
+
+fn name_of(reference: &git2::Reference) -> Option<String> {
+    reference.shorthand().ok().map(str::to_owned)
+}

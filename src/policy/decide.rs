@@ -1,0 +1,441 @@
+//! Whether a request becomes a run of its own, and which older runs it replaces.
+//!
+//! Two runs are *equivalent* when a reviewer would be shown the same and told the same: scope hash, diff fingerprint,
+//! prompt-policy version, reviewer, model and effort agree. Commit ids, times and branches stay out of it on purpose:
+//! an amended commit with the same content is not reviewed twice.
+//!
+//! Two runs have one *lineage* when they ask the same question of moving code: the scope (`worktree`, `staged`,
+//! `branch:BASE`), branch, worktree and reviewer agree. Only within a lineage does a newer run replace an older one with
+//! another diff; `commit:`, `range:` and `all` name what they review and are never replaced by other content. The
+//! reviewer is part of the lineage so that an offline review never ends one that was paid for.
+
+use crate::domain::{RunId, RunStatus, Scope};
+
+use super::Liveness;
+
+/// A run that was lost or has failed is taken up again until its worker was started this often.
+pub const MAX_ATTEMPTS: u32 = 3;
+
+/// What somebody wants reviewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// With its names resolved, as the snapshot has it.
+    pub scope: Scope,
+    pub scope_hash: String,
+    pub diff_fingerprint: String,
+    pub prompt_policy_version: String,
+    pub reviewer: String,
+    pub model: String,
+    pub reasoning_effort: String,
+    pub branch: String,
+    pub worktree: String,
+    /// Changed files to review.
+    pub files: usize,
+    /// Changed files that no reviewer would look at.
+    pub left_out: usize,
+    /// Review again although an equivalent review exists.
+    pub force: bool,
+    /// Tokens the reviewer would be sent, estimated; 0 for the built-in reviewer.
+    pub prompt_estimate: u64,
+}
+
+/// A run of the store, as far as decisions need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownRun<'a> {
+    pub id: &'a str,
+    pub status: RunStatus,
+    /// As its lock and its record tell; only looked at while the record says working.
+    pub liveness: Liveness,
+    /// As [`Scope`] writes itself.
+    pub scope: &'a str,
+    pub scope_hash: &'a str,
+    pub diff_fingerprint: &'a str,
+    pub policy_version: &'a str,
+    pub reviewer: &'a str,
+    pub model: &'a str,
+    pub reasoning_effort: &'a str,
+    pub branch: &'a str,
+    pub worktree: &'a str,
+    pub attempt: u32,
+    /// Findings recorded.
+    pub findings: u32,
+    /// Tokens spent.
+    pub tokens: u64,
+    /// The run that stands for it now; empty when it stands for itself.
+    pub superseded_by: &'a str,
+    /// Only looked at for equivalent runs that were lost or have failed.
+    pub resumable: Resumable,
+}
+
+/// Whether a run that ended early can go on where it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resumable {
+    /// Its journal can be read and its snapshot is there.
+    Yes,
+    No,
+}
+
+/// What the harness does about a request, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    pub action: Action,
+    /// One sentence for a person.
+    pub reason: String,
+    /// Tokens that need not be paid for because of this decision.
+    pub saved_token_estimate: u64,
+}
+
+/// The action of a [`Decision`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Start a new run; these active runs are superseded by it.
+    Launch { supersedes: Vec<RunId> },
+    /// A live equivalent run does it.
+    Adopt(RunId),
+    /// A completed equivalent run has done it.
+    Reuse(RunId),
+    /// An equivalent run was lost or has failed: a new run takes over what it recorded and goes on from there.
+    Resume { from: RunId, supersedes: Vec<RunId> },
+    /// Nothing to review.
+    Skip,
+}
+
+impl KnownRun<'_> {
+    fn is_active(&self) -> bool {
+        match self.status {
+            RunStatus::Pending => true,
+            status if status.is_working() => self.liveness != Liveness::Dead,
+            _ => false,
+        }
+    }
+
+    fn has_ended_early(&self) -> bool {
+        matches!(self.status, RunStatus::Lost | RunStatus::Failed)
+            || (self.status.is_working() && self.liveness == Liveness::Dead)
+    }
+
+    fn is_equivalent_to(&self, request: &Request) -> bool {
+        self.scope_hash == request.scope_hash
+            && self.diff_fingerprint == request.diff_fingerprint
+            && self.policy_version == request.prompt_policy_version
+            && self.reviewer == request.reviewer
+            && self.model == request.model
+            && self.reasoning_effort == request.reasoning_effort
+    }
+
+    fn same_lineage(&self, scope: &str, branch: &str, worktree: &str, reviewer: &str) -> bool {
+        self.scope == scope && self.branch == branch && self.worktree == worktree && self.reviewer == reviewer
+    }
+}
+
+/// Whether a scope names code that moves under its name, so that a later run of it replaces an earlier one.
+fn follows_the_code(scope: &str) -> bool {
+    matches!(scope.parse(), Ok(Scope::Worktree | Scope::Staged | Scope::Branch(_)))
+}
+
+/// Decides about a request. `known` is in any order; of several fitting runs the newest is taken (ids sort by time).
+pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
+    let newest = |fits: &dyn Fn(&KnownRun<'_>) -> bool| {
+        known
+            .iter()
+            .filter(|run| run.is_equivalent_to(request) && fits(run))
+            .max_by_key(|run| run.id)
+            .and_then(|run| Some((run, run.id.parse::<RunId>().ok()?)))
+    };
+    if request.files == 0 {
+        let reason = match request.left_out {
+            0 => "nothing to review: no changed file is in scope".to_owned(),
+            1 => "nothing to review: the one changed file is left out".to_owned(),
+            n => format!("nothing to review: all {n} changed files are left out"),
+        };
+        return Decision { action: Action::Skip, reason, saved_token_estimate: 0 };
+    }
+    let supersedes = superseded(request, known);
+    let replacing = match supersedes.len() {
+        0 => String::new(),
+        1 => "; it replaces a run whose code has changed since".to_owned(),
+        n => format!("; it replaces {n} runs whose code has changed since"),
+    };
+    if request.force {
+        let reason = match newest(&|run| run.status == RunStatus::Completed || run.is_active()) {
+            Some((run, _)) => format!("reviewed again because that was asked for, although {} shows the same", run.id),
+            None => "asked for without regard to earlier reviews; there is no equivalent one".to_owned(),
+        };
+        return Decision {
+            action: Action::Launch { supersedes },
+            reason: reason + &replacing,
+            saved_token_estimate: 0,
+        };
+    }
+    if let Some((run, id)) = newest(&|run| run.is_active()) {
+        let doing = if run.status == RunStatus::Pending { "waits to review" } else { "is reviewing" };
+        return Decision {
+            action: Action::Adopt(id),
+            reason: format!("{} {doing} exactly this", run.id),
+            saved_token_estimate: request.prompt_estimate.max(run.tokens),
+        };
+    }
+    if let Some((run, id)) = newest(&|run| run.status == RunStatus::Completed) {
+        return Decision {
+            action: Action::Reuse(id),
+            reason: format!("{} has reviewed exactly this; no line of it has changed since", run.id),
+            saved_token_estimate: request.prompt_estimate.max(run.tokens),
+        };
+    }
+    let early = newest(&|run| run.has_ended_early());
+    if let Some((run, id)) = &early
+        && run.attempt < MAX_ATTEMPTS
+        && run.resumable == Resumable::Yes
+    {
+        let ended = if run.status == RunStatus::Failed { "failed" } else { "was lost" };
+        return Decision {
+            action: Action::Resume { from: id.clone(), supersedes },
+            reason: format!(
+                "{} {ended} in attempt {} of {MAX_ATTEMPTS}; this run takes over what it recorded ({}) and goes on{replacing}",
+                run.id,
+                run.attempt,
+                crate::domain::text::count(run.findings as usize, "finding"),
+            ),
+            saved_token_estimate: run.tokens,
+        };
+    }
+    let reason = match early {
+        Some((run, _)) if run.resumable == Resumable::No => {
+            format!("{} ended early and cannot go on: its journal or its snapshot is gone", run.id)
+        }
+        Some((run, _)) => format!("{} ended early in its last attempt; the review begins anew", run.id),
+        None => "no review of exactly this exists".to_owned(),
+    };
+    Decision { action: Action::Launch { supersedes }, reason: reason + &replacing, saved_token_estimate: 0 }
+}
+
+/// The runs of the request's lineage that have not ended and show other code than the request; a dead one among them is
+/// then not resumed.
+fn superseded(request: &Request, known: &[KnownRun<'_>]) -> Vec<RunId> {
+    let scope = request.scope.to_string();
+    if !follows_the_code(&scope) {
+        return Vec::new();
+    }
+    let mut ids: Vec<RunId> = known
+        .iter()
+        .filter(|run| {
+            (run.status == RunStatus::Pending || run.status.is_working())
+                && run.diff_fingerprint != request.diff_fingerprint
+                && run.same_lineage(&scope, &request.branch, &request.worktree, &request.reviewer)
+        })
+        .filter_map(|run| run.id.parse().ok())
+        .collect();
+    ids.sort();
+    ids
+}
+
+/// The ended runs that `standing`, completed just now or found to be current again, replaces in a list: those of its
+/// lineage with any content, and for scopes that do not move the equivalent ones. Runs that another one stands for
+/// already are not named again, so the folds form chains that end at a standing run.
+pub fn replaced_by(standing: &KnownRun<'_>, known: &[KnownRun<'_>]) -> Vec<RunId> {
+    let follows = follows_the_code(standing.scope);
+    let mut ids: Vec<RunId> = known
+        .iter()
+        .filter(|run| {
+            run.id != standing.id
+                && run.status.is_terminal()
+                && run.superseded_by.is_empty()
+                && run.same_lineage(standing.scope, standing.branch, standing.worktree, standing.reviewer)
+                && (follows
+                    || (run.scope_hash == standing.scope_hash && run.diff_fingerprint == standing.diff_fingerprint))
+        })
+        .filter_map(|run| run.id.parse().ok())
+        .collect();
+    ids.sort();
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const A: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A";
+    const B: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0B";
+
+    fn request() -> Request {
+        Request {
+            scope: Scope::Worktree,
+            scope_hash: "scope".into(),
+            diff_fingerprint: "diff".into(),
+            prompt_policy_version: "p1".into(),
+            reviewer: "builtin".into(),
+            model: String::new(),
+            reasoning_effort: String::new(),
+            branch: "main".into(),
+            worktree: "/w".into(),
+            files: 3,
+            left_out: 0,
+            force: false,
+            prompt_estimate: 900,
+        }
+    }
+
+    fn run(id: &'static str, status: RunStatus) -> KnownRun<'static> {
+        KnownRun {
+            id,
+            status,
+            liveness: Liveness::Working(super::super::Activity::Recent),
+            scope: "worktree",
+            scope_hash: "scope",
+            diff_fingerprint: "diff",
+            policy_version: "p1",
+            reviewer: "builtin",
+            model: "",
+            reasoning_effort: "",
+            branch: "main",
+            worktree: "/w",
+            attempt: 1,
+            findings: 2,
+            tokens: 41_000,
+            superseded_by: "",
+            resumable: Resumable::Yes,
+        }
+    }
+
+    fn id(text: &str) -> RunId {
+        text.parse().expect("an id")
+    }
+
+    fn launch(supersedes: &[&str]) -> Action {
+        Action::Launch { supersedes: supersedes.iter().map(|text| id(text)).collect() }
+    }
+
+    fn resume(from: &str) -> Action {
+        Action::Resume { from: id(from), supersedes: Vec::new() }
+    }
+
+    use RunStatus::*;
+
+    #[rstest]
+    #[case::first_review(vec![], launch(&[]), 0, "no review of exactly this")]
+    #[case::live_twin(vec![run(A, Reviewing)], Action::Adopt(id(A)), 41_000, "is reviewing exactly this")]
+    #[case::waiting_twin(vec![run(A, Pending)], Action::Adopt(id(A)), 41_000, "waits to review")]
+    #[case::done_before(vec![run(A, Completed)], Action::Reuse(id(A)), 41_000, "has reviewed exactly this")]
+    #[case::newest_of_two(vec![run(B, Completed), run(A, Completed)], Action::Reuse(id(B)), 41_000, B)]
+    #[case::live_before_done(vec![run(A, Completed), run(B, Pending)], Action::Adopt(id(B)), 41_000, B)]
+    #[case::amended_without_change(
+        vec![KnownRun { branch: "topic", scope: "commit:abc", ..run(A, Completed) }], Action::Reuse(id(A)), 41_000, A
+    )]
+    #[case::lost(vec![run(A, Lost)], resume(A), 41_000, "was lost in attempt 1 of 3")]
+    #[case::failed(vec![run(A, Failed)], resume(A), 41_000, "failed in attempt 1")]
+    #[case::dead_and_not_yet_settled(
+        vec![KnownRun { liveness: Liveness::Dead, ..run(A, Reviewing) }], resume(A), 41_000, "was lost"
+    )]
+    #[case::lost_for_good(vec![KnownRun { attempt: 3, ..run(A, Lost) }], launch(&[]), 0, "begins anew")]
+    #[case::lost_without_a_snapshot(
+        vec![KnownRun { resumable: Resumable::No, ..run(A, Lost) }], launch(&[]), 0, "is gone"
+    )]
+    #[case::cancelled_is_no_answer(vec![run(A, Cancelled)], launch(&[]), 0, "no review of exactly this")]
+    #[case::other_policy(vec![KnownRun { policy_version: "p0", ..run(A, Completed) }], launch(&[]), 0, "no review")]
+    #[case::other_reviewer(vec![KnownRun { reviewer: "x", ..run(A, Completed) }], launch(&[]), 0, "no review")]
+    #[case::other_model(vec![KnownRun { model: "m", ..run(A, Completed) }], launch(&[]), 0, "no review")]
+    #[case::other_effort(vec![KnownRun { reasoning_effort: "high", ..run(A, Reviewing) }], launch(&[]), 0, "no review")]
+    #[case::other_scope_hash(vec![KnownRun { scope_hash: "s2", ..run(A, Completed) }], launch(&[]), 0, "no review")]
+    #[case::older_diff_still_working(
+        vec![KnownRun { diff_fingerprint: "d0", ..run(A, Reviewing) }], launch(&[A]), 0, "replaces a run"
+    )]
+    #[case::older_diffs_waiting(
+        vec![
+            KnownRun { diff_fingerprint: "d1", ..run(B, Pending) },
+            KnownRun { diff_fingerprint: "d0", ..run(A, Pending) },
+        ],
+        launch(&[A, B]), 0, "replaces 2 runs"
+    )]
+    #[case::older_diff_done(vec![KnownRun { diff_fingerprint: "d0", ..run(A, Completed) }], launch(&[]), 0, "no review")]
+    #[case::older_diff_dead(
+        vec![KnownRun { diff_fingerprint: "d0", liveness: Liveness::Dead, ..run(A, Reviewing) }],
+        launch(&[A]), 0, "replaces a run"
+    )]
+    #[case::other_branch(
+        vec![KnownRun { diff_fingerprint: "d0", branch: "topic", ..run(A, Reviewing) }], launch(&[]), 0, "no review"
+    )]
+    #[case::other_worktree(
+        vec![KnownRun { diff_fingerprint: "d0", worktree: "/v", ..run(A, Reviewing) }], launch(&[]), 0, "no review"
+    )]
+    #[case::other_scope_kind(
+        vec![KnownRun { diff_fingerprint: "d0", scope: "staged", ..run(A, Reviewing) }], launch(&[]), 0, "no review"
+    )]
+    #[case::a_paid_review_goes_on(
+        vec![KnownRun { diff_fingerprint: "d0", reviewer: "llm", ..run(A, Reviewing) }], launch(&[]), 0, "no review"
+    )]
+    fn decisions(
+        #[case] known: Vec<KnownRun<'static>>,
+        #[case] action: Action,
+        #[case] saved: u64,
+        #[case] reason: &str,
+    ) {
+        let decision = decide(&request(), &known);
+        assert_eq!(decision.action, action, "{}", decision.reason);
+        assert_eq!(decision.saved_token_estimate, saved);
+        assert!(decision.reason.contains(reason), "{:?} does not say {reason:?}", decision.reason);
+    }
+
+    #[rstest]
+    #[case("commit:abc")]
+    #[case("range:a..b")]
+    #[case("all")]
+    fn what_does_not_move_is_not_superseded(#[case] scope: &'static str) {
+        let request = Request { scope: scope.parse().expect("a scope"), ..request() };
+        let known = [KnownRun { diff_fingerprint: "d0", scope, ..run(A, Reviewing) }];
+        assert_eq!(decide(&request, &known).action, launch(&[]));
+    }
+
+    #[test]
+    fn branches_are_told_apart_by_their_base() {
+        let request = Request { scope: Scope::Branch(Some("main".into())), ..request() };
+        let known = [
+            KnownRun { diff_fingerprint: "d0", scope: "branch:main", ..run(A, Reviewing) },
+            KnownRun { diff_fingerprint: "d0", scope: "branch:dev", ..run(B, Reviewing) },
+        ];
+        assert_eq!(decide(&request, &known).action, launch(&[A]));
+    }
+
+    #[test]
+    fn nothing_in_scope_is_skipped_even_by_force() {
+        for (left_out, says) in [(0, "no changed file"), (1, "the one changed file"), (4, "all 4 changed files")] {
+            let request = Request { files: 0, left_out, force: true, ..request() };
+            let decision = decide(&request, &[run(A, Completed)]);
+            assert_eq!(decision.action, Action::Skip);
+            assert!(decision.reason.contains(says), "{}", decision.reason);
+        }
+    }
+
+    #[test]
+    fn force_launches_and_says_so() {
+        let request = Request { force: true, ..request() };
+        let known = [run(A, Completed), KnownRun { diff_fingerprint: "d0", ..run(B, Pending) }];
+        let decision = decide(&request, &known);
+        assert_eq!(decision.action, launch(&[B]));
+        assert!(decision.reason.starts_with("reviewed again because that was asked for"), "{}", decision.reason);
+        assert!(decision.reason.contains(A) && decision.reason.contains("replaces a run"), "{}", decision.reason);
+        assert!(decide(&request, &[]).reason.contains("no equivalent one"));
+    }
+
+    #[test]
+    fn a_standing_run_folds_what_it_replaces() {
+        let standing = run(B, Completed);
+        let older = KnownRun { diff_fingerprint: "d0", ..run(A, Completed) };
+        for (known, folded) in [
+            (older, true),
+            (KnownRun { status: Lost, ..older }, true),
+            (run(A, Cancelled), true),
+            (KnownRun { status: Reviewing, ..older }, false),
+            (KnownRun { superseded_by: "ar_x", ..older }, false),
+            (KnownRun { scope: "staged", ..older }, false),
+            (KnownRun { branch: "topic", ..older }, false),
+        ] {
+            assert_eq!(!replaced_by(&standing, &[known, standing]).is_empty(), folded, "{known:?}");
+        }
+        let fixed = KnownRun { scope: "commit:abc", ..standing };
+        let twin = KnownRun { scope: "commit:abc", ..run(A, Lost) };
+        assert_eq!(replaced_by(&fixed, &[twin]), [id(A)]);
+        assert_eq!(replaced_by(&fixed, &[KnownRun { diff_fingerprint: "d0", ..twin }]), []);
+    }
+}

@@ -1,0 +1,192 @@
+//! Whether a run still speaks of the code as it is.
+//!
+//! Invariant: nothing here knows when a run began or how long it takes. How long ago its worker last did something
+//! arrives as a class, so that the limits between the classes are the caller's and never end a run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{RunStatus, Scope};
+
+crate::domain::word_enum!(
+    /// How a run relates to the code as it is now. Derived, never stored as truth.
+    Freshness {
+        /// It speaks of the code as it is.
+        Current = "current",
+        /// Its worker lives and is in the middle of a long step. Nothing is wrong.
+        LongRunning = "long_running",
+        /// Its worker lives and has not recorded anything for very long; somebody may want to look.
+        Inactive = "inactive",
+        /// A newer run of the same scope stands for it.
+        Superseded = "superseded",
+        /// The code it speaks of is no longer what the scope shows, or its snapshot is gone.
+        Obsolete = "obsolete",
+        /// Its worker died.
+        Lost = "lost",
+        /// The world has moved since and nobody has looked at this scope again.
+        Unknown = "unknown",
+    }
+);
+
+/// How long ago a worker last recorded something, as a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Activity {
+    /// Within a minute or so.
+    Recent,
+    /// Longer than an ordinary step of this reviewer takes.
+    Quiet,
+    /// Longer than any step should take.
+    Silent,
+}
+
+/// What the run's lock and record say about its worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// No worker has begun.
+    Waiting,
+    /// A worker holds the lock.
+    Working(Activity),
+    /// The record says working and nobody holds the lock.
+    Dead,
+    /// The run has ended.
+    Ended,
+    /// The lock could not be asked.
+    Unknown,
+}
+
+/// What is known of a run's snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SnapshotState {
+    Present,
+    /// Its objects are gone from the repository.
+    Gone,
+    /// Nobody has looked.
+    NotAsked,
+}
+
+/// The run whose freshness is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'a> {
+    pub status: RunStatus,
+    /// As [`Scope`] writes itself.
+    pub scope: &'a str,
+    pub branch: &'a str,
+    pub head_commit: &'a str,
+    pub epoch: u64,
+    pub diff_fingerprint: &'a str,
+    /// Empty when no run stands for it.
+    pub superseded_by: &'a str,
+    pub snapshot: SnapshotState,
+}
+
+/// The code around the run's working tree, as it is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Surroundings<'a> {
+    pub epoch: u64,
+    pub branch: &'a str,
+    pub head_commit: &'a str,
+    /// The fingerprint that the run's scope has now, if somebody has looked.
+    pub fingerprint: Option<&'a str>,
+}
+
+/// How a run relates to the code as it is now. First what ended its claim (superseded, lost, no snapshot), then what
+/// its scope shows now, and only for a run that is still current whether its worker is busy.
+pub fn freshness(target: &Target<'_>, liveness: Liveness, now: &Surroundings<'_>) -> Freshness {
+    if target.status == RunStatus::Superseded || !target.superseded_by.is_empty() {
+        return Freshness::Superseded;
+    }
+    if target.status == RunStatus::Lost || liveness == Liveness::Dead {
+        return Freshness::Lost;
+    }
+    if target.snapshot == SnapshotState::Gone {
+        return Freshness::Obsolete;
+    }
+    match code(target, now) {
+        Freshness::Obsolete => Freshness::Obsolete,
+        code => match liveness {
+            Liveness::Working(Activity::Recent) | Liveness::Waiting => Freshness::Current,
+            Liveness::Working(Activity::Quiet) => Freshness::LongRunning,
+            Liveness::Working(Activity::Silent) => Freshness::Inactive,
+            Liveness::Unknown => Freshness::Unknown,
+            Liveness::Ended | Liveness::Dead => code,
+        },
+    }
+}
+
+/// Whether the scope still shows what the run was given: a content comparison where there is one, else whether HEAD and
+/// the epoch stand where they stood.
+fn code(target: &Target<'_>, now: &Surroundings<'_>) -> Freshness {
+    match target.scope.parse() {
+        // A commit and a range are what they are.
+        Ok(Scope::Commit(_) | Scope::Range { .. } | Scope::Since { .. }) => return Freshness::Current,
+        Ok(Scope::Worktree | Scope::Staged | Scope::Branch(_) | Scope::All) => {}
+        Err(_) => return Freshness::Unknown,
+    }
+    match now.fingerprint {
+        Some(fingerprint) if fingerprint == target.diff_fingerprint => Freshness::Current,
+        Some(_) => Freshness::Obsolete,
+        // On another branch the scope's name means something else; back on the run's own it may be current again.
+        None if now.branch != target.branch => Freshness::Unknown,
+        None if now.head_commit != target.head_commit => Freshness::Obsolete,
+        None if now.epoch == target.epoch => Freshness::Current,
+        None => Freshness::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const TARGET: Target<'static> = Target {
+        status: RunStatus::Completed,
+        scope: "worktree",
+        branch: "main",
+        head_commit: "h1",
+        epoch: 4,
+        diff_fingerprint: "diff",
+        superseded_by: "",
+        snapshot: SnapshotState::NotAsked,
+    };
+    const NOW: Surroundings<'static> = Surroundings { epoch: 4, branch: "main", head_commit: "h1", fingerprint: None };
+    const WORKING: Target<'static> = Target { status: RunStatus::Reviewing, ..TARGET };
+    const MOVED: Surroundings<'static> = Surroundings { epoch: 5, ..NOW };
+    const COMMITTED: Surroundings<'static> = Surroundings { epoch: 5, head_commit: "h2", ..NOW };
+
+    use Freshness::*;
+
+    #[rstest]
+    #[case::nothing_moved(TARGET, Liveness::Ended, NOW, Current)]
+    #[case::epoch_moved(TARGET, Liveness::Ended, MOVED, Unknown)]
+    #[case::epoch_moved_same_content(TARGET, Liveness::Ended, Surroundings { fingerprint: Some("diff"), ..MOVED }, Current)]
+    #[case::amended_same_content(TARGET, Liveness::Ended, Surroundings { fingerprint: Some("diff"), ..COMMITTED }, Current)]
+    #[case::edited(TARGET, Liveness::Ended, Surroundings { fingerprint: Some("other"), ..MOVED }, Obsolete)]
+    #[case::committed(TARGET, Liveness::Ended, COMMITTED, Obsolete)]
+    #[case::on_another_branch(TARGET, Liveness::Ended, Surroundings { branch: "topic", ..COMMITTED }, Unknown)]
+    #[case::commit_stays(Target { scope: "commit:h0", ..TARGET }, Liveness::Ended, COMMITTED, Current)]
+    #[case::range_stays(Target { scope: "range:a...b", ..TARGET }, Liveness::Ended, COMMITTED, Current)]
+    #[case::branch_moves(Target { scope: "branch:main", ..TARGET }, Liveness::Ended, COMMITTED, Obsolete)]
+    #[case::scope_of_a_newer_version(Target { scope: "stack:3", ..TARGET }, Liveness::Ended, NOW, Unknown)]
+    #[case::superseded(Target { superseded_by: "ar_x", ..TARGET }, Liveness::Ended, NOW, Superseded)]
+    #[case::superseded_status(Target { status: RunStatus::Superseded, ..TARGET }, Liveness::Ended, NOW, Superseded)]
+    #[case::superseded_while_working(Target { superseded_by: "ar_x", ..WORKING }, Liveness::Working(Activity::Recent), NOW, Superseded)]
+    #[case::lost(Target { status: RunStatus::Lost, ..TARGET }, Liveness::Ended, NOW, Lost)]
+    #[case::dead(WORKING, Liveness::Dead, NOW, Lost)]
+    #[case::snapshot_gone(Target { snapshot: SnapshotState::Gone, ..TARGET }, Liveness::Ended, NOW, Obsolete)]
+    #[case::snapshot_there(Target { snapshot: SnapshotState::Present, ..TARGET }, Liveness::Ended, NOW, Current)]
+    #[case::waiting(Target { status: RunStatus::Pending, ..TARGET }, Liveness::Waiting, NOW, Current)]
+    #[case::busy(WORKING, Liveness::Working(Activity::Recent), NOW, Current)]
+    #[case::long_step(WORKING, Liveness::Working(Activity::Quiet), NOW, LongRunning)]
+    #[case::silent(WORKING, Liveness::Working(Activity::Silent), NOW, Inactive)]
+    #[case::silent_is_not_lost(WORKING, Liveness::Working(Activity::Silent), MOVED, Inactive)]
+    #[case::busy_on_old_code(WORKING, Liveness::Working(Activity::Recent), COMMITTED, Obsolete)]
+    #[case::lock_not_readable(WORKING, Liveness::Unknown, NOW, Unknown)]
+    fn table(
+        #[case] target: Target<'_>,
+        #[case] liveness: Liveness,
+        #[case] now: Surroundings<'_>,
+        #[case] expected: Freshness,
+    ) {
+        assert_eq!(freshness(&target, liveness, &now), expected);
+    }
+}

@@ -1,0 +1,260 @@
+//! The engine of one run: which unit is reviewed next, what is recorded, how it ends.
+
+use std::collections::{HashMap, HashSet};
+
+use super::plan::{Plan, Report, Unit, UnitKind};
+use super::replay::{Replayed, count};
+use super::{Critic, Verdict, summary};
+use crate::domain::{
+    CancelReason, Coverage, ErrorClass, Finding, FindingCounts, LeftOut, LeftOutReason, RunEvent, RunStatus,
+};
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// The plan is there, and what an earlier attempt recorded; the first event of a run.
+    Started(Plan, Box<Replayed>),
+    /// The reviewer's answer about the unit that was asked for.
+    Reported(Report),
+    /// The reviewer failed on the unit that was asked for.
+    Failed { class: ErrorClass, summary: String },
+    /// Somebody asked for an end.
+    CancelAsked(CancelReason),
+}
+
+/// What is to be done, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    Append(RunEvent),
+    CallReviewer(Unit),
+    Finish(Box<Outcome>),
+}
+
+/// How a run ended and with what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub status: RunStatus,
+    pub findings: Vec<Finding>,
+    pub counts: FindingCounts,
+    /// With the lists of files.
+    pub coverage: Coverage,
+    /// One sentence.
+    pub summary: String,
+    pub notes: Vec<String>,
+    pub failure: Option<(ErrorClass, String)>,
+    pub cancel: Option<CancelReason>,
+}
+
+/// The engine of one run.
+#[derive(Debug, Default)]
+pub struct Engine {
+    plan: Plan,
+    journal: Replayed,
+    /// Paths of the plan that are covered or left out.
+    done: HashSet<String>,
+    /// The units still to do, the next one last.
+    units: Vec<Unit>,
+    /// The unit that the reviewer has.
+    asked: Option<Unit>,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    NotStarted,
+    Reviewing,
+    Over,
+}
+
+impl Engine {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes an event in and says what is to be done. After [`Effect::Finish`] nothing more is.
+    pub fn handle(&mut self, event: Event) -> Vec<Effect> {
+        match (self.stage, event) {
+            (Stage::NotStarted, Event::Started(plan, journal)) => self.start(plan, *journal),
+            (Stage::Reviewing, Event::Reported(report)) => self.reported(report),
+            (Stage::Reviewing, Event::Failed { class, summary }) => self.failed(class, summary),
+            (Stage::Reviewing, Event::CancelAsked(reason)) => self.cancel(reason),
+            _ => Vec::new(),
+        }
+    }
+
+    fn start(&mut self, plan: Plan, journal: Replayed) -> Vec<Effect> {
+        self.stage = Stage::Reviewing;
+        self.plan = plan;
+        self.journal = journal;
+        let covered = self.journal.covered.iter().map(|file| &file.path);
+        self.done = covered.chain(self.journal.left_out.iter().map(|file| &file.path)).cloned().collect();
+        self.units = self.plan.units(|file| self.done.contains(&self.plan.files[file].path));
+        self.units.reverse();
+        let mut effects = Vec::new();
+        if self.journal.planned.is_none() {
+            let event = RunEvent::Planned {
+                files: count(self.plan.files.len() + self.plan.left_out.len()),
+                hunks: count(self.plan.files.iter().map(|file| file.hunks.len()).sum()),
+                left_out: self.plan.left_out.clone(),
+            };
+            effects.push(Effect::Append(event));
+        }
+        match self.journal.cancel_asked {
+            Some(reason) => effects.push(self.finish(self.cancelled_as(reason), Some(reason))),
+            None => effects.push(self.next()),
+        }
+        effects
+    }
+
+    fn reported(&mut self, report: Report) -> Vec<Effect> {
+        let Some(unit) = self.asked.take() else { return Vec::new() };
+        let mut effects = Vec::new();
+        let (findings, rejected) = self.examine(&unit, &report);
+        let mut by_path: HashMap<&str, Vec<&Finding>> = HashMap::new();
+        for finding in &findings {
+            by_path.entry(&finding.repo_relative_path).or_default().push(finding);
+        }
+        let left_out: HashMap<&str, LeftOutReason> =
+            report.left_out.iter().map(|file| (file.path.as_str(), file.reason)).collect();
+        for &index in &unit.files {
+            let file = &self.plan.files[index];
+            for &finding in by_path.get(file.path.as_str()).into_iter().flatten() {
+                if self.journal.critic.admit(finding) == Verdict::Accepted {
+                    effects.push(Effect::Append(RunEvent::Finding { finding: Box::new(finding.clone()) }));
+                }
+            }
+            if unit.kind == UnitKind::Files && self.done.insert(file.path.clone()) {
+                effects.push(Effect::Append(match left_out.get(file.path.as_str()) {
+                    None => {
+                        self.journal.covered.push(file.coverage());
+                        RunEvent::Covered { file: file.coverage() }
+                    }
+                    Some(&reason) => {
+                        let file = LeftOut { path: file.path.clone(), reason };
+                        self.journal.left_out.push(file.clone());
+                        RunEvent::LeftOut { file }
+                    }
+                }));
+            }
+        }
+        for text in report.notes.into_iter().chain(rejected) {
+            self.journal.note(text.clone());
+            effects.push(Effect::Append(RunEvent::Note { text }));
+        }
+        effects.push(self.next());
+        effects
+    }
+
+    /// The reports of a unit that can be believed, duplicates among them dropped, and a line for each of the others.
+    fn examine(&self, unit: &Unit, report: &Report) -> (Vec<Finding>, Vec<String>) {
+        let in_scope: HashSet<&str> = unit.files.iter().map(|&index| self.plan.files[index].path.as_str()).collect();
+        let lines: HashMap<&str, u32> = report.read.iter().map(|file| (file.path.as_str(), file.lines)).collect();
+        let (mut findings, mut rejected) = (Vec::new(), Vec::new());
+        for finding in &report.findings {
+            let path = finding.repo_relative_path.as_str();
+            let problem = match lines.get(path) {
+                _ if !in_scope.contains(path) => Some("the file is not in scope".to_owned()),
+                _ if finding.line_start == 0 || finding.line_end < finding.line_start => {
+                    Some(format!("lines {} to {} are no lines", finding.line_start, finding.line_end))
+                }
+                Some(&lines) if finding.line_end > lines => {
+                    Some(format!("line {} is beyond its end at line {lines}", finding.line_end))
+                }
+                _ => None,
+            };
+            match problem {
+                None => findings.push(finding.clone()),
+                Some(problem) => rejected.push(format!("set aside {:?} in {path}: {problem}", finding.title)),
+            }
+        }
+        (Critic::strongest(findings), rejected)
+    }
+
+    fn failed(&mut self, class: ErrorClass, text: String) -> Vec<Effect> {
+        let Some(unit) = self.asked.take() else { return Vec::new() };
+        self.journal.failure = Some((class, text.clone()));
+        let mut effects = vec![Effect::Append(RunEvent::Failed { class, summary: text })];
+        if unit.kind == UnitKind::Files {
+            for &index in &unit.files {
+                let path = self.plan.files[index].path.clone();
+                if self.done.insert(path.clone()) {
+                    let file = LeftOut { path, reason: LeftOutReason::Unreadable };
+                    self.journal.left_out.push(file.clone());
+                    effects.push(Effect::Append(RunEvent::LeftOut { file }));
+                }
+            }
+        }
+        effects.push(self.next());
+        effects
+    }
+
+    fn cancel(&mut self, reason: CancelReason) -> Vec<Effect> {
+        vec![Effect::Append(RunEvent::CancelAsked { reason }), self.finish(self.cancelled_as(reason), Some(reason))]
+    }
+
+    fn cancelled_as(&self, reason: CancelReason) -> RunStatus {
+        match reason {
+            CancelReason::Superseded => RunStatus::Superseded,
+            _ => RunStatus::Cancelled,
+        }
+    }
+
+    /// The next unit, or the end: failed when the reviewer failed and nothing at all was covered.
+    fn next(&mut self) -> Effect {
+        if let Some(unit) = self.units.pop() {
+            self.asked = Some(unit.clone());
+            return Effect::CallReviewer(unit);
+        }
+        let nothing = !self.plan.files.is_empty() && self.journal.covered.is_empty() && self.journal.critic.is_empty();
+        let status = match &self.journal.failure {
+            Some(_) if nothing => RunStatus::Failed,
+            _ => RunStatus::Completed,
+        };
+        self.finish(status, None)
+    }
+
+    fn finish(&mut self, status: RunStatus, cancel: Option<CancelReason>) -> Effect {
+        self.stage = Stage::Over;
+        let findings = self.journal.findings();
+        let counts = FindingCounts::of(&findings);
+        let coverage = self.coverage();
+        let failure = self.journal.failure.clone();
+        let mut notes = self.journal.notes.clone();
+        if let (Some((_, text)), RunStatus::Completed) = (&failure, status) {
+            notes.push(format!("a part of the review failed: {text}"));
+        }
+        Effect::Finish(Box::new(Outcome {
+            status,
+            summary: summary(status, &counts, &coverage),
+            findings,
+            counts,
+            coverage,
+            notes,
+            failure: failure.filter(|_| status == RunStatus::Failed),
+            cancel,
+        }))
+    }
+
+    fn coverage(&self) -> Coverage {
+        let mut coverage = self.journal.coverage();
+        let covered: HashSet<&str> = self.journal.covered.iter().map(|file| file.path.as_str()).collect();
+        coverage.files_total = count(self.plan.files.len() + self.plan.left_out.len());
+        coverage.hunks_total = count(self.plan.files.iter().map(|file| file.hunks.len()).sum());
+        let reviewed = self.plan.files.iter().filter(|file| covered.contains(file.path.as_str()));
+        coverage.lines_covered = reviewed.fold(0, |sum, file| sum.saturating_add(file.added_lines));
+        let listed: HashSet<String> = coverage.left_out.iter().map(|file| file.path.clone()).collect();
+        coverage.left_out.extend(self.plan.left_out.iter().filter(|file| !listed.contains(&file.path)).cloned());
+        coverage.left_out.extend(
+            self.plan
+                .files
+                .iter()
+                .filter(|file| !self.done.contains(&file.path))
+                .map(|file| LeftOut { path: file.path.clone(), reason: LeftOutReason::NotReached }),
+        );
+        coverage
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,58 @@
+//! A run's result in one sentence.
+
+use crate::domain::text::count;
+use crate::domain::{Coverage, FindingCounts, Priority, RunStatus};
+
+/// `3 findings in 4 files: 1 p1, 2 p3`; what was not looked at is said as well.
+pub fn summary(status: RunStatus, counts: &FindingCounts, coverage: &Coverage) -> String {
+    let found = counts.total() as usize;
+    let covered = coverage.files_covered as usize;
+    let total = coverage.files_total as usize;
+    let mut text = match (found, covered) {
+        (0, 0) => "no file was reviewed".to_owned(),
+        (0, _) => format!("no findings in {}", count(covered, "file")),
+        _ => {
+            let by_priority: Vec<String> = Priority::ALL
+                .iter()
+                .zip(counts.by_priority())
+                .filter(|(_, n)| *n > 0)
+                .map(|(priority, n)| format!("{n} {priority}"))
+                .collect();
+            format!("{} in {}: {}", count(found, "finding"), count(covered, "file"), by_priority.join(", "))
+        }
+    };
+    let missed = total.saturating_sub(covered);
+    if missed > 0 {
+        let verb = if status == RunStatus::Completed { "left out" } else { "not reached or left out" };
+        text.push_str(&format!("; {} {verb}", count(missed, "file")));
+    }
+    match status {
+        RunStatus::Completed => text,
+        status => format!("{status}: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(RunStatus::Completed, [0, 1, 0, 2], (4, 4), "3 findings in 4 files: 1 p1, 2 p3")]
+    #[case(RunStatus::Completed, [0, 0, 0, 1], (1, 3), "1 finding in 1 file: 1 p3; 2 files left out")]
+    #[case(RunStatus::Completed, [0; 4], (1, 1), "no findings in 1 file")]
+    #[case(RunStatus::Completed, [0; 4], (0, 2), "no file was reviewed; 2 files left out")]
+    #[case(RunStatus::Cancelled, [1, 0, 0, 0], (2, 5), "cancelled: 1 finding in 2 files: 1 p0; 3 files not reached or left out")]
+    #[case(RunStatus::Failed, [0; 4], (0, 0), "failed: no file was reviewed")]
+    fn sentences(
+        #[case] status: RunStatus,
+        #[case] counts: [u32; 4],
+        #[case] files: (u32, u32),
+        #[case] expected: &str,
+    ) {
+        let ([p0, p1, p2, p3], (files_covered, files_total)) = (counts, files);
+        let coverage = Coverage { files_total, files_covered, ..Coverage::default() };
+        assert_eq!(summary(status, &FindingCounts { p0, p1, p2, p3 }, &coverage), expected);
+    }
+}
