@@ -210,7 +210,7 @@ fn unused_private_functions() {
         ),
         (
             "a.rb",
-            "class A\n  def a; b; end\n  private\n  def b; end\n  def c; end\n  public\n  def d; end\nend\n",
+            "class A\n  def a; b; end\n  private\n  def b; 1; end\n  def c; 2; end\n  public\n  def d; 3; end\nend\n",
             &["unused function `c`"],
         ),
         ("a.go", "package a\nfunc f() {}\n", &[]),
