@@ -67,7 +67,7 @@ fn sync_of(event: &RunEvent) -> Sync {
     }
 }
 
-/// Reads a journal as it grows: each call of [`Follow::next`] returns what came since the one before.
+/// Reads a journal as it grows: each call of [`Follow::advance`] returns what came since the one before.
 #[derive(Debug, Clone)]
 pub struct Follow {
     path: PathBuf,
@@ -82,7 +82,7 @@ impl Follow {
     }
 
     /// The complete entries that were appended since the last call, in order; what cannot be read is skipped.
-    pub fn next(&mut self) -> Result<Vec<JournalEntry>, StoreError> {
+    pub fn advance(&mut self) -> Result<Vec<JournalEntry>, StoreError> {
         let mut entries = Vec::new();
         let Some(file) = files::open_read(&self.path)? else { return Ok(entries) };
         let fail = |error| StoreError::io("read", &self.path)(error);
