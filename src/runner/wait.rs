@@ -88,7 +88,7 @@ struct Live {
 
 impl Live {
     fn advance(&mut self, journal: &mut Follow) -> Result<(), RunnerError> {
-        for entry in journal.next()? {
+        for entry in journal.advance()? {
             match entry.event {
                 RunEvent::Planned { files, hunks, .. } => (self.files, self.hunks) = (files, hunks),
                 RunEvent::Covered { file } => {
