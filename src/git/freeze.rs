@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use git2::{ErrorCode, ObjectType, Oid};
+use git2::{ErrorClass, ErrorCode, ObjectType, Oid};
 
 use super::attributes::{Attributes, Name, State};
 use super::change::Extra;
@@ -272,6 +272,12 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                 (_, Some(Err(error))) => Err(error),
                 _ => self.put(candidate),
             };
+            // libgit2 looks into the index to convert line ends, and does not know every kind of index.
+            if candidate.clean == Clean::LineEnds && id.as_ref().is_err_and(|error| error.class() == ErrorClass::Index)
+            {
+                by_git.push(candidate);
+                continue;
+            }
             self.settle(candidate, id)?;
         }
         let ids = self.hash_by_git(&by_git);
@@ -391,7 +397,7 @@ fn hash_files(root: &Path, files: &[&Candidate]) -> Vec<Result<Oid, git2::Error>
             .chunks(share)
             .map(|chunk| (chunk.len(), scope.spawn(move || chunk.iter().map(hash).collect::<Vec<_>>())))
             .collect();
-        let lost = |n| (0..n).map(|_| Err(git2::Error::new(ErrorCode::GenericError, git2::ErrorClass::Thread, "lost")));
+        let lost = |n| (0..n).map(|_| Err(git2::Error::new(ErrorCode::GenericError, ErrorClass::Thread, "lost")));
         workers.into_iter().flat_map(|(n, worker)| worker.join().unwrap_or_else(|_| lost(n).collect())).collect()
     })
 }
