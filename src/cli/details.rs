@@ -46,7 +46,9 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
                 .hint(format!("`revdeck findings --run {id}` lists what it reported")));
         }
     }
-    outcome.findings.sort_by(|a, b| (a.priority, &a.repo_relative_path, a.line_start).cmp(&(b.priority, &b.repo_relative_path, b.line_start)));
+    outcome.findings.sort_by(|a, b| {
+        (a.priority, &a.repo_relative_path, a.line_start).cmp(&(b.priority, &b.repo_relative_path, b.line_start))
+    });
     let shown = match arguments.format {
         PlainFormat::Text => as_text(&session.look, &outcome, arguments.max_bytes),
         PlainFormat::Json => format!("{}\n", as_json(&outcome, arguments.max_bytes)),

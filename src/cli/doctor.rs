@@ -68,9 +68,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let settings = invocation.settings(root.as_deref(), Texts::All);
     let look = match &settings {
         Ok(loaded) => session::look(loaded, invocation.ambient()?.now()),
-        Err(_) => {
-            Look { color: false, ascii: false, width: None, now: invocation.ambient()?.now() }
-        }
+        Err(_) => Look { color: false, ascii: false, width: None, now: invocation.ambient()?.now() },
     };
     match &settings {
         Ok(loaded) => {
@@ -165,7 +163,10 @@ fn judge_folder(folder: &Path) -> (Verdict, String) {
     match tempfile::Builder::new().prefix(".revdeck-doctor-").tempfile_in(there) {
         Ok(_) if there == folder => (Verdict::Good, format!("{} can be written", folder.display())),
         Ok(_) => (Verdict::Good, format!("{} can be made", folder.display())),
-        Err(error) => (Verdict::Bad, format!("{} cannot be written: {error}; set REVDECK_HOME to another folder", there.display())),
+        Err(error) => (
+            Verdict::Bad,
+            format!("{} cannot be written: {error}; set REVDECK_HOME to another folder", there.display()),
+        ),
     }
 }
 
@@ -191,7 +192,10 @@ fn judge_store(invocation: &Invocation, repo: &Repo) -> (Verdict, String) {
             );
             match report.problems.len() {
                 0 => (Verdict::Good, text),
-                problems => (Verdict::Notice, format!("{text}, {}; `revdeck store verify` names them", count(problems, "problem"))),
+                problems => (
+                    Verdict::Notice,
+                    format!("{text}, {}; `revdeck store verify` names them", count(problems, "problem")),
+                ),
             }
         }
         Err(error) => (Verdict::Bad, told(&error.into())),
@@ -203,7 +207,8 @@ fn judge_terminal() -> (Verdict, String) {
     if !std::io::stdout().is_terminal() {
         return (Verdict::Notice, "standard output is no terminal: `revdeck` prints a summary there".to_owned());
     }
-    let size = crossterm::terminal::size().map_or("unknown size".to_owned(), |(columns, rows)| format!("{columns}x{rows}"));
+    let size =
+        crossterm::terminal::size().map_or("unknown size".to_owned(), |(columns, rows)| format!("{columns}x{rows}"));
     let colors = match variable("COLORTERM").as_deref() {
         Some("truecolor" | "24bit") => "24-bit colours",
         _ if term.contains("256color") => "256 colours",
@@ -212,7 +217,9 @@ fn judge_terminal() -> (Verdict, String) {
     let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| variable(name).filter(|value| !value.is_empty()));
     let utf8 = utf8.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"));
     match (term.as_str(), utf8) {
-        ("dumb" | "", _) => (Verdict::Notice, format!("TERM is {term:?}: the cockpit needs a terminal that can move its cursor")),
+        ("dumb" | "", _) => {
+            (Verdict::Notice, format!("TERM is {term:?}: the cockpit needs a terminal that can move its cursor"))
+        }
         (_, false) => (Verdict::Notice, format!("{term}, {size}, {colors}; the locale is not UTF-8: use --ascii")),
         (_, true) => (Verdict::Good, format!("{term}, {size}, {colors}")),
     }
@@ -225,9 +232,14 @@ fn judge_reviewers(settings: &Settings) -> (Verdict, String) {
     match (usable, others.is_empty()) {
         (false, _) => (
             Verdict::Bad,
-            format!("the default reviewer {:?} cannot be used: this version has only builtin", settings.default_reviewer),
+            format!(
+                "the default reviewer {:?} cannot be used: this version has only builtin",
+                settings.default_reviewer
+            ),
         ),
         (true, true) => (Verdict::Good, "builtin (offline, no key needed)".to_owned()),
-        (true, false) => (Verdict::Notice, format!("builtin; set up but not usable in this version: {}", others.join(", "))),
+        (true, false) => {
+            (Verdict::Notice, format!("builtin; set up but not usable in this version: {}", others.join(", ")))
+        }
     }
 }

@@ -77,7 +77,9 @@ impl Arguments {
 }
 
 fn is_below(path: &str, folder: &str) -> bool {
-    folder.is_empty() || folder == "." || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    folder.is_empty()
+        || folder == "."
+        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
@@ -93,9 +95,8 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     };
     let view = store.view()?;
     runs::notices(&view);
-    let mut chosen: Vec<usize> = (0..view.finding_count())
-        .filter(|&index| arguments.wants(&view.finding(index), reported.as_deref()))
-        .collect();
+    let mut chosen: Vec<usize> =
+        (0..view.finding_count()).filter(|&index| arguments.wants(&view.finding(index), reported.as_deref())).collect();
     chosen.sort_by(|&a, &b| {
         let key = |index: usize| {
             let row = view.finding(index);

@@ -9,8 +9,8 @@ use super::output;
 use super::session::{Invocation, Session};
 use crate::config::Texts;
 use crate::context::tokens::{self, Encoding};
-use crate::domain::{RunRecord, Time};
 use crate::domain::text::count;
+use crate::domain::{RunRecord, Time};
 use crate::ledger::{HARD_CAP, Ledger, LedgerFinding, LedgerRun, LedgerView, Surfaced, World, project};
 use crate::policy::{Activity, Freshness, Liveness, SnapshotState, Surroundings, Target, freshness};
 use crate::report::json;
@@ -73,11 +73,8 @@ fn within(view: &LedgerView, world: &World, cap: usize) -> Option<Ledger> {
 /// What the store knows of this working tree.
 fn gather(session: &Session, view: &View, now: Time) -> Result<LedgerView, CliError> {
     let worktree = session.repo.root().to_string_lossy().into_owned();
-    let surroundings = Place {
-        epoch: session.store.epoch()?,
-        branch: session.repo.branch(),
-        head: session.repo.head(),
-    };
+    let surroundings =
+        Place { epoch: session.store.epoch()?, branch: session.repo.branch(), head: session.repo.head() };
     let (mut runs, mut ended) = (Vec::new(), 0);
     let mut here = std::collections::HashSet::new();
     for index in 0..view.run_count() {
@@ -146,7 +143,7 @@ fn fresh(session: &Session, run: &RunRecord, place: &Place, now: Time) -> Freshn
         match session.store.is_live(&run.run_id) {
             Ok(true) => Liveness::Working(match quiet {
                 ..=RECENT_SECONDS => Activity::Recent,
-                ..=SILENT_SECONDS => Activity::Quiet,
+                quiet if quiet <= SILENT_SECONDS => Activity::Quiet,
                 _ => Activity::Silent,
             }),
             Ok(false) => Liveness::Dead,

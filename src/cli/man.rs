@@ -24,26 +24,9 @@ pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     };
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
-    let mut written = Vec::new();
-    for (name, command) in pages(command) {
-        let path = folder.join(format!("{name}.1"));
-        std::fs::write(&path, page(command, &path)?).map_err(|error| failed(&path, &error))?;
-        written.push(format!("{}\n", path.display()));
-    }
-    output::print(&written.concat())?;
+    clap_mangen::generate_to(command, folder).map_err(|error| failed(folder, &error))?;
+    output::print(&format!("wrote the pages into {}\n", folder.display()))?;
     Ok(Exit::Done)
-}
-
-/// The program and each command that is not hidden, by the name of its page.
-fn pages(command: Command) -> Vec<(String, Command)> {
-    let mut pages = Vec::new();
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        let name = format!("revdeck-{}", sub.get_name());
-        let sub = sub.clone().name(name.clone()).bin_name(format!("revdeck {}", sub.get_name()));
-        pages.push((name, sub.version(env!("CARGO_PKG_VERSION"))));
-    }
-    pages.insert(0, ("revdeck".to_owned(), command));
-    pages
 }
 
 fn page(command: Command, path: &Path) -> Result<String, CliError> {

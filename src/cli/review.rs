@@ -135,14 +135,14 @@ fn action_word(action: &Action) -> &'static str {
         Action::Launch { .. } => "launch",
         Action::Adopt(_) => "adopt",
         Action::Reuse(_) => "reuse",
-        Action::Resume(_) => "resume",
+        Action::Resume { .. } => "resume",
         Action::Skip => "skip",
     }
 }
 
 fn decision_json(decision: &Decision) -> serde_json::Value {
     let supersedes: Vec<&RunId> = match &decision.action {
-        Action::Launch { supersedes } => supersedes.iter().collect(),
+        Action::Launch { supersedes } | Action::Resume { supersedes, .. } => supersedes.iter().collect(),
         _ => Vec::new(),
     };
     json!({
@@ -163,7 +163,7 @@ fn started(look: &Look, format: Format, requested: &Requested) -> Result<Exit, C
         Action::Launch { .. } => "asked for",
         Action::Adopt(_) => "is on its way already",
         Action::Reuse(_) => "has been done",
-        Action::Resume(_) => "goes on",
+        Action::Resume { .. } => "goes on",
         Action::Skip => "was skipped",
     };
     let dot = look.dot();
@@ -182,7 +182,9 @@ fn wait(runner: &Runner, requested: &Requested, look: &Look) -> Result<RunRecord
     if requested.run.status.is_terminal() {
         return Ok(requested.run.clone());
     }
-    interrupt::leave_with(format!("interrupted: the review goes on; `revdeck show {id}` shows it, `revdeck cancel {id}` ends it"));
+    interrupt::leave_with(format!(
+        "interrupted: the review goes on; `revdeck show {id}` shows it, `revdeck cancel {id}` ends it"
+    ));
     let mut line = Progress { visible: std::io::stderr().is_terminal(), ascii: look.ascii };
     let run = runner.wait(id, &mut |run| {
         line.show(run);

@@ -4,9 +4,9 @@ use clap::Args;
 
 use super::arguments::Format;
 use super::error::{CliError, Exit};
+use super::output;
 use super::resolve::{self, Named};
 use super::review::Outcome;
-use super::output;
 use super::session::{Invocation, Session};
 use crate::config::Texts;
 use crate::domain::{FindingId, RunId};
@@ -36,7 +36,9 @@ fn show_run(session: &Session, id: &RunId, format: Format) -> Result<String, Cli
     let record = session.store.run(id)?.ok_or_else(|| gone("run", id.as_str()))?;
     let outcome = Outcome::of(&session.store, record)?;
     Ok(match format {
-        Format::Text => format!("{}\n{}", text::run(&session.look, &outcome.run), outcome.render(&session.look, format)),
+        Format::Text => {
+            format!("{}\n{}", text::run(&session.look, &outcome.run), outcome.render(&session.look, format))
+        }
         Format::Json | Format::Markdown => outcome.render(&session.look, format),
     })
 }
@@ -53,5 +55,6 @@ fn show_finding(session: &Session, id: &FindingId, format: Format) -> Result<Str
 
 /// An id that the lists know while its file does not.
 pub fn gone(what: &str, id: &str) -> CliError {
-    CliError::failed(format!("the {what} {id} is listed but cannot be read")).hint("`revdeck store verify` looks for damage")
+    CliError::failed(format!("the {what} {id} is listed but cannot be read"))
+        .hint("`revdeck store verify` looks for damage")
 }

@@ -1,8 +1,6 @@
 //! `revdeck smells`: the built-in reviewer over files and folders as they are, without a repository and without a store.
 
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -12,12 +10,11 @@ use super::error::{CliError, Exit};
 use super::output;
 use super::session::{self, Invocation};
 use crate::config::Texts;
-use crate::domain::text::{count, path_from_bytes};
-use crate::domain::{Finding, FindingId};
+use crate::domain::text::count;
+use crate::domain::{Finding, RunId, Time};
 use crate::git::Repo;
 use crate::provider::builtin::limits::Limits;
-use crate::provider::builtin::source::Parsers;
-use crate::provider::builtin::{Builtin, FileReport};
+use crate::provider::builtin::{Builtin, FileReport, to_findings};
 use crate::report::{Look, Paint, Table, json, text};
 
 /// Arguments of `smells`.
@@ -40,126 +37,47 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let look = session::look(&loaded, invocation.ambient()?.now());
     let limits = Limits::layered([("smells.toml", loaded.settings.smells.as_str())])
         .map_err(|error| CliError::usage(error.to_string()))?;
-    let reports = analyze(&Builtin::new(limits), &files(&arguments.paths)?);
+    let report = Builtin::new(limits)
+        .analyze_paths(&arguments.paths, loaded.settings.max_file_bytes)
+        .map_err(|error| CliError::usage(error.to_string()))?;
+    for (path, why) in &report.unreadable {
+        output::note(&format!("warning: cannot read {}: {why}", path.display()));
+    }
     match arguments.format {
-        PlainFormat::Text => output::print(&as_text(&look, &reports, arguments.metrics))?,
-        PlainFormat::Json => output::print_json(&as_json(&reports))?,
+        PlainFormat::Text => output::print(&as_text(&look, &report.files, arguments.metrics))?,
+        PlainFormat::Json => output::print_json(&as_json(&report.files, look.now)?)?,
     }
     Ok(Exit::Done)
 }
 
-/// The files below the paths, sorted; a path that is not there is wrong use.
-fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
-    let mut files = Vec::new();
-    for path in paths {
-        let metadata = std::fs::metadata(path)
-            .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
-        if !metadata.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        for entry in ignore::WalkBuilder::new(path).hidden(false).filter_entry(|entry| entry.file_name() != ".git").build() {
-            match entry {
-                Ok(entry) if entry.file_type().is_some_and(|sort| sort.is_file()) => files.push(entry.into_path()),
-                Ok(_) => {}
-                Err(error) => output::note(&format!("warning: {error}")),
-            }
-        }
+/// Stands for the run that there is not; never printed.
+const NO_RUN: &str = "ar_00000000000000000000000000";
+
+/// The findings of a file, with the ids that a review would give them.
+fn findings(file: &FileReport, now: Time) -> Result<Vec<Finding>, CliError> {
+    if file.smells.is_empty() {
+        return Ok(Vec::new());
     }
-    files.sort();
-    files.dedup();
-    Ok(files)
-}
-
-/// A file that could be read, with what was found; by path.
-struct Analysed {
-    report: FileReport,
-    content: Vec<u8>,
-}
-
-/// All files on all cores, in the order of their paths.
-fn analyze(builtin: &Builtin, files: &[PathBuf]) -> Vec<Analysed> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Analysed)>> = Mutex::new(Vec::new());
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
-    let work = || {
-        let mut parsers = Parsers::default();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(path) = files.get(index) else { break };
-            if let Some(analysed) = analyze_one(builtin, &mut parsers, path) {
-                done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, analysed));
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..workers {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, analysed)| analysed).collect()
-}
-
-fn analyze_one(builtin: &Builtin, parsers: &mut Parsers, path: &Path) -> Option<Analysed> {
-    let content = match std::fs::read(path) {
-        Ok(content) => content,
-        Err(error) => {
-            output::note(&format!("warning: cannot read {}: {error}", path.display()));
-            return None;
-        }
-    };
-    let name = path_from_bytes(path.as_os_str().as_encoded_bytes());
-    let name = name.strip_prefix("./").unwrap_or(&name);
-    let report = builtin.analyze_file(parsers, name, &content)?;
-    Some(Analysed { report, content })
-}
-
-/// The lines `start..=end` of a file, counted from 1.
-fn quote(content: &[u8], start: u32, end: u32) -> String {
-    let lines = (end.saturating_sub(start) as usize + 1).min(Finding::MAX_QUOTE_LINES);
-    let lines: Vec<_> = content
-        .split(|byte| *byte == b'\n')
-        .skip(start.saturating_sub(1) as usize)
-        .take(lines)
-        .map(String::from_utf8_lossy)
-        .collect();
-    lines.join("\n")
+    let no_run: RunId = NO_RUN.parse().map_err(|error| CliError::failed(format!("{error}")))?;
+    // A name that is not UTF-8 does not lead back to its file: its findings then quote nothing.
+    let content = std::fs::read(&file.path).unwrap_or_default();
+    Ok(to_findings(&file.smells, &file.path, &content, &no_run, now))
 }
 
 /// Findings have the keys of a reviewed one; what only a run could know is null.
-fn as_json(files: &[Analysed]) -> Value {
-    let (mut findings, mut functions) = (Vec::new(), Vec::new());
-    for Analysed { report, content } in files {
-        let mut seen = std::collections::HashMap::new();
-        for smell in &report.smells {
-            let anchor = quote(content, smell.anchor.0, smell.anchor.1);
-            let ordinal = seen.entry((smell.kind, anchor.clone())).and_modify(|n| *n += 1).or_insert(0u32);
-            findings.push(json!({
-                "finding_id": FindingId::of(smell.kind.word(), &report.path, &anchor, *ordinal),
-                "first_run_id": null,
-                "last_run_id": null,
-                "priority": smell.priority,
-                "severity": smell.severity,
-                "confidence": smell.confidence,
-                "kind": smell.kind,
-                "title": smell.title,
-                "explanation": smell.explanation,
-                "repo_relative_path": report.path,
-                "line_start": smell.line_start,
-                "line_end": smell.line_end,
-                "quoted_code": quote(content, smell.line_start, smell.line_end),
-                "suggestion": smell.suggestion,
-                "status": "open",
-                "detail_ref": null,
-                "figure": smell.figure,
-            }));
+fn as_json(files: &[FileReport], now: Time) -> Result<Value, CliError> {
+    let (mut found, mut functions) = (Vec::new(), Vec::new());
+    for file in files {
+        for finding in findings(file, now)? {
+            let mut value = json::finding(&finding);
+            for key in ["first_run_id", "last_run_id", "detail_ref", "reported_at"] {
+                value[key] = Value::Null;
+            }
+            found.push(value);
         }
-        for function in &report.functions {
+        for function in &file.functions {
             functions.push(json!({
-                "path": report.path,
+                "path": file.path,
                 "name": function.name,
                 "start_line": function.line_start,
                 "end_line": function.line_end,
@@ -171,18 +89,21 @@ fn as_json(files: &[Analysed]) -> Value {
             }));
         }
     }
-    json::versioned([("findings", findings.into()), ("functions", functions.into())])
+    Ok(json::versioned([("findings", found.into()), ("functions", functions.into())]))
 }
 
-fn as_text(look: &Look, files: &[Analysed], metrics: bool) -> String {
+fn as_text(look: &Look, files: &[FileReport], metrics: bool) -> String {
     let mut shown = String::new();
     let mut total = 0;
     let mut table = Table::default();
-    for Analysed { report, .. } in files {
+    for report in files {
         for smell in &report.smells {
             total += 1;
             table.row([
-                (Paint::Place, format!("{}:{}", report.path, text::lines_of(smell.line_start, smell.line_end)).as_str()),
+                (
+                    Paint::Place,
+                    format!("{}:{}", report.path, text::lines_of(smell.line_start, smell.line_end)).as_str(),
+                ),
                 (Paint::of_priority(smell.priority), ["p0", "p1", "p2", "p3"][smell.priority.index()]),
                 (Paint::Plain, smell.kind.word()),
                 (Paint::Strong, &smell.title),
@@ -194,7 +115,7 @@ fn as_text(look: &Look, files: &[Analysed], metrics: bool) -> String {
         let mut table = Table::default();
         let head = ["function", "nloc", "cyclomatic", "cognitive", "parameters", "nesting", "place"];
         table.row(head.map(|word| (Paint::Faint, word)));
-        for Analysed { report, .. } in files {
+        for report in files {
             for function in &report.functions {
                 let figures =
                     [function.nloc, function.cyclomatic, function.cognitive, function.parameters, function.nesting];
@@ -208,7 +129,7 @@ fn as_text(look: &Look, files: &[Analysed], metrics: bool) -> String {
         }
         shown.push_str(&format!("{}{}", if total > 0 { "\n" } else { "" }, table.render(look)));
     }
-    let functions: usize = files.iter().map(|file| file.report.functions.len()).sum();
+    let functions: usize = files.iter().map(|file| file.functions.len()).sum();
     shown.push_str(&format!(
         "{}{}{}, {}\n",
         if total == 0 { "no findings".to_owned() } else { count(total, "finding") },

@@ -28,8 +28,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
     let mut counted = Vec::new();
     for path in &arguments.files {
-        let content = std::fs::read(path)
-            .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
+        let content =
+            std::fs::read(path).map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
         let tokens = count(arguments.encoding, &String::from_utf8_lossy(&content));
         counted.push((path_from_bytes(path.as_os_str().as_encoded_bytes()), tokens));
     }

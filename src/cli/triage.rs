@@ -49,7 +49,8 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let status = FindingStatus::from(arguments.status);
     let reason = arguments.reason.trim();
     if policy::needs_reason(status) && reason.is_empty() {
-        return Err(CliError::usage("a dismissal needs its reason").hint("write --reason TEXT: it is kept, and the finding is not raised again"));
+        return Err(CliError::usage("a dismissal needs its reason")
+            .hint("write --reason TEXT: it is kept, and the finding is not raised again"));
     }
     let session = invocation.session(Texts::None)?;
     let view = session.store.view()?;
@@ -57,7 +58,8 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     for given in &arguments.findings {
         let id = resolve::finding_in(&view, given)?;
         if chosen.iter().all(|(known, _)| *known != id) {
-            let present = view.finding_index(id.as_str()).map_or(FindingStatus::Open, |index| view.finding(index).status);
+            let present =
+                view.finding_index(id.as_str()).map_or(FindingStatus::Open, |index| view.finding(index).status);
             chosen.push((id, present));
         }
     }

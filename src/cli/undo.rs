@@ -7,7 +7,7 @@ use super::output;
 use super::session::Invocation;
 use crate::config::Texts;
 use crate::domain::text::one_line;
-use crate::store::{next_redo, next_undo};
+use crate::store::triage::{next_redo, next_undo};
 
 /// Arguments of `undo`.
 #[derive(Debug, Args)]

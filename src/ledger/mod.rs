@@ -99,9 +99,7 @@ pub fn project(view: &LedgerView, world: &World, cap: usize, count: &dyn Fn(&str
         .iter()
         .filter(|finding| finding.status.is_undecided() && finding.priority <= LEAST_PRIORITY)
         .collect();
-    findings.sort_by(|a, b| {
-        (a.priority, &a.path, a.line, &a.id).cmp(&(b.priority, &b.path, b.line, &b.id))
-    });
+    findings.sort_by(|a, b| (a.priority, &a.path, a.line, &a.id).cmp(&(b.priority, &b.path, b.line, &b.id)));
     let latest = latest(view);
 
     // In the order in which they are worth their place.

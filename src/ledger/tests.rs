@@ -55,9 +55,8 @@ fn is_well_formed(text: &str) -> bool {
             let Some((name, value)) = after.split_once("=\"") else { return false };
             let Some((value, tail)) = value.split_once('"') else { return false };
             let entities = ["&amp;", "&lt;", "&gt;", "&quot;", "&apos;"];
-            let escaped = value.split('&').skip(1).all(|part| {
-                entities.iter().any(|entity| part.starts_with(&entity[1..]))
-            });
+            let escaped =
+                value.split('&').skip(1).all(|part| entities.iter().any(|entity| part.starts_with(&entity[1..])));
             let harmless = !value.contains('<') && !value.chars().any(crate::domain::text::is_unsafe);
             if !name.chars().all(|c| c.is_ascii_lowercase() || c == '_') || !escaped || !harmless {
                 return false;
@@ -112,7 +111,11 @@ fn what_is_said_and_what_is_not() {
     let high = |status| vec![finding(1, Priority::P1, status, "t")];
     for (name, view, expected) in [
         ("nothing at all", view(vec![], vec![]), vec![]),
-        ("replaced and skipped", view(vec![run(1, RunStatus::Superseded, 2), run(2, RunStatus::Skipped, 0)], vec![]), vec![]),
+        (
+            "replaced and skipped",
+            view(vec![run(1, RunStatus::Superseded, 2), run(2, RunStatus::Skipped, 0)], vec![]),
+            vec![],
+        ),
         ("a clean run of old code", view(vec![stale(RunStatus::Completed, 0)], vec![]), vec![]),
         ("a clean run, told", view(vec![told(0)], vec![]), vec![]),
         ("a clean run, new", view(vec![run(1, RunStatus::Completed, 0)], vec![]), vec!["latest"]),
@@ -124,7 +127,10 @@ fn what_is_said_and_what_is_not() {
         ("obsolete finding", view(vec![], high(Obsolete)), vec![]),
         (
             "one active run of many",
-            view(vec![run(3, RunStatus::Pending, 0), run(1, RunStatus::Reviewing, 0), run(2, RunStatus::Reviewing, 0)], vec![]),
+            view(
+                vec![run(3, RunStatus::Pending, 0), run(1, RunStatus::Reviewing, 0), run(2, RunStatus::Reviewing, 0)],
+                vec![],
+            ),
             vec!["active"],
         ),
         (

@@ -8,4 +8,6 @@ use crate::provider::builtin::source::Source;
 /// See the module.
 pub fn check(_source: &Source<'_>, _facts: &Facts, _limits: &Limits, _out: &mut Vec<Smell>) {}
 
-pub(super) fn looks_secret(_text: &str) -> bool { false }
+pub(super) fn looks_secret(_text: &str) -> bool {
+    false
+}

@@ -167,7 +167,10 @@ impl<'a> Judge<'a, '_> {
         let other = source.children(parent).find(|&other| {
             other != child && source.nodes[other].is_named() && !is_operator(source.bytes(&source.nodes[other]))
         })?;
-        if matches!(self.role(other), Role::Text | Role::Skip) && kind == Use::Arithmetic && self.role(other) == Role::Text {
+        if matches!(self.role(other), Role::Text | Role::Skip)
+            && kind == Use::Arithmetic
+            && self.role(other) == Role::Text
+        {
             return None;
         }
         if self.is_constant(other) {
@@ -246,7 +249,9 @@ impl<'a> Judge<'a, '_> {
         if has_word(callee, &limits.telling_calls) || has_word(callee, &limits.text_sinks) || is_upper_case(callee) {
             return None;
         }
-        if count == 1 && (has_word(callee, &limits.units) || has_word(callee, &limits.sizes) || has_word(callee, &limits.codes)) {
+        if count == 1
+            && (has_word(callee, &limits.units) || has_word(callee, &limits.sizes) || has_word(callee, &limits.codes))
+        {
             return None;
         }
         if value.fract() == 0.0 && (100.0..600.0).contains(&value) && has_word(callee, &limits.http_calls) {
@@ -438,25 +443,54 @@ fn compound_operator(head: &[u8]) -> Option<&[u8]> {
 
 /// Whether a name of the list is part of an expression, as a word of one of its names.
 fn mentions(expression: &str, words: &[String]) -> bool {
-    expression
-        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .filter(|name| !name.is_empty())
-        .any(|name| has_word(name, words) || words.iter().any(|word| name.len() > word.len() && name.ends_with(word.as_str())))
+    expression.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty()).any(|name| {
+        has_word(name, words) || words.iter().any(|word| name.len() > word.len() && name.ends_with(word.as_str()))
+    })
 }
 
 /// Calls that only change the type of a number.
 fn is_wrapper(callee: &str) -> bool {
     matches!(
         callee,
-        "Some" | "Ok" | "Err" | "Number" | "BigInt" | "Integer" | "Long" | "valueOf" | "Float" | "float" | "int" | "Decimal"
-            | "int64" | "int32" | "uint" | "uint8" | "uint16" | "uint32" | "uint64" | "float64" | "float32" | "time.Duration" | "Duration" | "static_cast"
+        "Some"
+            | "Ok"
+            | "Err"
+            | "Number"
+            | "BigInt"
+            | "Integer"
+            | "Long"
+            | "valueOf"
+            | "Float"
+            | "float"
+            | "int"
+            | "Decimal"
+            | "int64"
+            | "int32"
+            | "uint"
+            | "uint8"
+            | "uint16"
+            | "uint32"
+            | "uint64"
+            | "float64"
+            | "float32"
+            | "time.Duration"
+            | "Duration"
+            | "static_cast"
     )
 }
 
 /// The value of a literal; `None` for hexadecimal, octal and binary ones, which are layouts, and for what is no number.
 fn value_of(literal: &str) -> Option<f64> {
     let bytes = literal.as_bytes();
-    if bytes.first() == Some(&b'0') && bytes.get(1).is_some_and(|byte| byte.is_ascii_alphanumeric() && !matches!(byte, b'e' | b'E' | b'f' | b'F' | b'd' | b'D' | b'l' | b'L' | b'u' | b'U' | b'm' | b'i' | b'n')) {
+    if bytes.first() == Some(&b'0')
+        && bytes.get(1).is_some_and(|byte| {
+            byte.is_ascii_alphanumeric()
+                && !matches!(
+                    byte,
+                    b'e' | b'E' | b'f' | b'F' | b'd' | b'D' | b'l' | b'L' | b'u' | b'U' | b'm' | b'i' | b'n'
+                )
+        })
+    {
         return None;
     }
     let mut digits = [0u8; 40];
@@ -487,7 +521,8 @@ fn is_telling(text: &str) -> bool {
 
 fn report_numbers(mut hits: Vec<Hit<'_>>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
     hits.sort_by(|a, b| (a.function, a.literal, a.row).cmp(&(b.function, b.literal, b.row)));
-    let mut groups: Vec<&[Hit<'_>]> = hits.chunk_by(|a, b| a.function == b.function && a.literal == b.literal).collect();
+    let mut groups: Vec<&[Hit<'_>]> =
+        hits.chunk_by(|a, b| a.function == b.function && a.literal == b.literal).collect();
     groups.sort_by_key(|group| (group[0].function, group[0].row));
     for function in groups.chunk_by(|a, b| a[0].function == b[0].function) {
         let shown = (limits.magic_numbers.max_per_function as usize).min(function.len());
