@@ -60,38 +60,22 @@ impl From<ConfigError> for CliError {
 
 impl From<GitError> for CliError {
     fn from(error: GitError) -> Self {
-        let message = error.to_string();
-        match error {
-            GitError::NotARepository { .. } => {
-                Self::usage(message).hint("change into a git repository, or make this folder one: git init")
-            }
-            GitError::UnknownRevision { .. } => Self::usage(message).hint("`git log` shows what there is"),
-            GitError::Git { .. } => Self::failed(message),
-        }
+        let exit = match error {
+            // The repository or the disk failed, not the person who asked.
+            GitError::Index { .. } | GitError::Io { .. } | GitError::Git { .. } => Exit::Incomplete,
+            _ => Exit::Usage,
+        };
+        Self { message: error.to_string(), hint: error.hint(), exit }
     }
 }
 
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
-        let message = error.to_string();
-        match error {
-            StoreError::NoRun { .. } => Self::usage(message).hint("`revdeck runs` lists the runs"),
-            StoreError::Newer { .. } => Self::failed(message)
-                .hint("reading still works; to write, use the newer revdeck, or another folder in REVDECK_HOME"),
-            StoreError::Io { source, .. } => {
-                let hint = match source.kind() {
-                    std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-                        "revdeck must be able to write there; REVDECK_HOME names another folder"
-                    }
-                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                        "make room on that disk; nothing that was recorded is lost"
-                    }
-                    _ => "`revdeck store verify` looks for damage",
-                };
-                Self::failed(message).hint(hint)
-            }
-            StoreError::Encode { .. } => Self::failed(message),
-        }
+        let exit = match error {
+            StoreError::NoRun { .. } => Exit::Usage,
+            _ => Exit::Incomplete,
+        };
+        Self { message: error.to_string(), hint: Some(error.hint()), exit }
     }
 }
 
@@ -104,6 +88,8 @@ impl From<RunnerError> for CliError {
             RunnerError::UnknownReviewer { .. } => {
                 Self::usage(message).hint("`revdeck config show` lists the reviewers of your settings")
             }
+            RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
+            RunnerError::Unkillable { .. } => Self::failed(message),
             RunnerError::Spawn { .. } => {
                 Self::failed(message).hint("the run waits in the store; the next `revdeck review` starts it")
             }

@@ -14,7 +14,6 @@ mod error;
 mod findings;
 mod interrupt;
 mod ledger;
-mod load;
 mod log;
 mod man;
 mod output;

@@ -62,8 +62,10 @@ pub fn either(store: &Store, given: &str) -> Result<Named, CliError> {
     match (run(store, given), finding(store, given)) {
         (Ok(run), Err(_)) => Ok(Named::Run(run)),
         (Err(_), Ok(finding)) => Ok(Named::Finding(finding)),
-        (Ok(run), Ok(finding)) => Err(CliError::usage(format!("{given:?} is both the run {run} and the finding {finding}"))
-            .hint("write ar_ or f_ before it")),
+        (Ok(run), Ok(finding)) => {
+            Err(CliError::usage(format!("{given:?} is both the run {run} and the finding {finding}"))
+                .hint("write ar_ or f_ before it"))
+        }
         (Err(error), Err(_)) => Err(CliError::usage(format!("there is no run and no finding {:?}", one_line(given)))
             .hint(error.hint.unwrap_or_default())),
     }
@@ -108,7 +110,8 @@ fn id<T: std::str::FromStr>(text: &str) -> Result<T, CliError>
 where
     T::Err: std::fmt::Display,
 {
-    text.parse().map_err(|error: T::Err| CliError::failed(error.to_string()).hint("`revdeck store verify` looks for damage"))
+    text.parse()
+        .map_err(|error: T::Err| CliError::failed(error.to_string()).hint("`revdeck store verify` looks for damage"))
 }
 
 fn nothing(what: &str, given: &str, view: &View) -> CliError {

@@ -5,4 +5,4 @@ pub const CONFIG: &str = include_str!("../../assets/config.toml");
 /// `assets/smells.toml`: the thresholds of the built-in reviewer.
 pub const SMELLS: &str = include_str!("../../assets/smells.toml");
 /// `assets/keymap.toml`: the cockpit's keys.
-pub const KEYMAP: &str = "";
+pub const KEYMAP: &str = include_str!("../../assets/keymap.toml");

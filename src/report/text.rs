@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use super::look::{Look, Paint};
 use crate::domain::text::{count, lines, one_line};
-use crate::domain::{Coverage, Disposition, Finding, FindingCounts, FindingStatus, LeftOut, Priority, RunRecord, RunStatus};
+use crate::domain::{
+    Coverage, Disposition, Finding, FindingCounts, FindingStatus, LeftOut, Priority, RunRecord, RunStatus,
+};
 
 /// The findings of a run by file, then a line with counts and coverage.
 pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Coverage, notes: &[String]) -> String {

@@ -118,9 +118,7 @@ impl Runner {
     fn reviewer_name(&self, wanted: Option<&str>) -> Result<String, RunnerError> {
         match wanted.unwrap_or(&self.settings.default_reviewer) {
             Self::BUILTIN => Ok(Self::BUILTIN.to_owned()),
-            name => {
-                Err(RunnerError::UnknownReviewer { name: name.to_owned(), known: Self::BUILTIN.to_owned() })
-            }
+            name => Err(RunnerError::UnknownReviewer { name: name.to_owned(), known: Self::BUILTIN.to_owned() }),
         }
     }
 

@@ -57,8 +57,12 @@ pub(super) fn kill_group(_worker: u32) {}
 /// `user@host`.
 pub(super) fn owner() -> String {
     let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
-    let user = variable("USER").or_else(|| variable("LOGNAME")).or_else(|| variable("USERNAME")).unwrap_or_else(user_id);
-    format!("{user}@{}", host().or_else(|| variable("HOSTNAME")).or_else(|| variable("COMPUTERNAME")).unwrap_or_default())
+    let user =
+        variable("USER").or_else(|| variable("LOGNAME")).or_else(|| variable("USERNAME")).unwrap_or_else(user_id);
+    format!(
+        "{user}@{}",
+        host().or_else(|| variable("HOSTNAME")).or_else(|| variable("COMPUTERNAME")).unwrap_or_default()
+    )
 }
 
 #[cfg(unix)]

@@ -126,8 +126,7 @@ pub(super) fn ended_as(record: &RunRecord) -> RunStatus {
 }
 
 fn present_status(view: &View, finding: &Finding) -> FindingStatus {
-    view.finding_index(finding.finding_id.as_str())
-        .map_or(FindingStatus::Open, |index| view.finding(index).status)
+    view.finding_index(finding.finding_id.as_str()).map_or(FindingStatus::Open, |index| view.finding(index).status)
 }
 
 /// An outcome of a run that could not do its work.

@@ -10,7 +10,7 @@ use crate::domain::{RunId, RunStatus};
 impl Runner {
     /// Starts workers for pending runs while fewer than `max_parallel_runs` work.
     pub fn start_pending(&self) -> Result<Vec<RunId>, RunnerError> {
-        let view = self.store.view()?;
+        let view = self.store.runs_view()?;
         let (mut busy, mut waiting) = (0, Vec::new());
         // Oldest first.
         for row in known::rows(&view).collect::<Vec<_>>().into_iter().rev() {
@@ -32,13 +32,13 @@ impl Runner {
     }
 
     fn spawn(&self, run: &RunId, worktree: PathBuf) -> Result<(), RunnerError> {
-        let program = process::program()
-            .map_err(|source| RunnerError::Spawn { program: "revdeck".to_owned(), source })?;
+        let program =
+            process::program().map_err(|source| RunnerError::Spawn { program: "revdeck".to_owned(), source })?;
         let folder = if worktree.is_dir() { worktree } else { self.repo.root() };
         let arguments = [OsString::from("worker"), OsString::from(run.as_str())];
         let child = process::detached(&program, &arguments, &folder, self.log()).spawn();
-        let mut child = child
-            .map_err(|source| RunnerError::Spawn { program: program.display().to_string(), source })?;
+        let mut child =
+            child.map_err(|source| RunnerError::Spawn { program: program.display().to_string(), source })?;
         // A worker that ends while we live must not stay as a zombie. One thread per worker, asleep.
         let reaper = std::thread::Builder::new().name("worker-reaper".to_owned()).stack_size(64 * 1024);
         let _ = reaper.spawn(move || child.wait());

@@ -27,9 +27,9 @@ impl Runner {
         let mut tail = self.store.tail();
         let _stop = StopOnDrop(tail.stopper());
         let (sender, changes) = channel();
-        let watcher = std::thread::Builder::new().name("store-tail".to_owned()).spawn(move || {
-            while tail.wait() == Changed::Store && sender.send(()).is_ok() {}
-        });
+        let watcher = std::thread::Builder::new()
+            .name("store-tail".to_owned())
+            .spawn(move || while tail.wait() == Changed::Store && sender.send(()).is_ok() {});
         if let Err(error) = watcher {
             tracing::warn!(%error, "the store is looked at twice a second only");
         }
@@ -88,7 +88,7 @@ struct Live {
 
 impl Live {
     fn advance(&mut self, journal: &mut Follow) -> Result<(), RunnerError> {
-        for entry in journal.next()? {
+        for entry in journal.advance()? {
             match entry.event {
                 RunEvent::Planned { files, hunks, .. } => (self.files, self.hunks) = (files, hunks),
                 RunEvent::Covered { file } => {

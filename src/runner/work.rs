@@ -12,7 +12,8 @@ use crate::domain::{
     CancelReason, ErrorClass, Finding, FindingId, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Time,
 };
 use crate::git::{Change, FileChange};
-use crate::provider::{self, Reviewer, ReviewerError, builtin};
+use crate::provider::builtin::reviewer::{BuiltinReviewer, Snapshot};
+use crate::provider::{self, Reviewer, ReviewerError};
 use crate::review::{self, Effect, Engine, Event, Outcome, Plan, PlannedFile, Replayed, UnitKind};
 use crate::store::{Journal, RunLock, StoreError, View};
 
@@ -23,7 +24,7 @@ const CLAIM: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(25);
 
 impl Runner {
-    /// Executes one run to its end, then starts the next pending one. Returns at once when another worker has the run,
+    /// Executes one run to its end, then settles dead ones and starts the next pending one. Returns at once when another worker has the run,
     /// when it has ended, or when there is no slot for it.
     pub fn work(&self, run: &RunId) -> Result<(), RunnerError> {
         process::ignore_the_terminal();
@@ -34,9 +35,10 @@ impl Runner {
             self.give_up(run, error)?;
         }
         drop(lock);
-        let started = self.start_pending();
+        // Also what other workers left when they died: they cannot do it, and perhaps nobody else comes by.
+        let recovered = self.recover();
         worked?;
-        started.map(drop)
+        recovered.map(drop)
     }
 
     /// Takes the run's lock and then a slot, in this order; see the invariants in [`super`].
@@ -85,7 +87,13 @@ impl Runner {
     fn reviewer(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
         self.reviewer_name(Some(&record.reviewer))?;
         let repo = crate::git::Repo::discover(&self.repo.root())?;
-        Ok(Box::new(builtin::reviewer::BuiltinReviewer::new(repo, record, &self.settings.smells)?))
+        let snapshot = Snapshot {
+            run_id: record.run_id.clone(),
+            commit: record.snapshot_commit.clone(),
+            filter: self.filter(),
+            cache: Some(self.paths.cache.join("copies").join(self.repo.key())),
+        };
+        Ok(Box::new(BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?))
     }
 
     /// Ends a run whose worker met an error of ours, as far as the store still takes it.
@@ -110,6 +118,8 @@ struct Worker<'a> {
     runner: &'a Runner,
     record: RunRecord,
     journal: Journal,
+    /// Entries that are not written yet: they go together, before anything that could not be taken back.
+    buffer: Vec<RunEvent>,
     asked: Asked<'a>,
     /// The runs that first reported what this run reports; loaded with the first finding.
     earlier: Option<Arc<View>>,
@@ -121,15 +131,15 @@ impl<'a> Worker<'a> {
         let journal = runner.store.journal(&record.run_id)?;
         let asked = Asked::new(runner, record.run_id.clone());
         let timings = record.phase_timings;
-        Ok(Self { runner, record, journal, asked, earlier: None, timings })
+        Ok(Self { runner, record, journal, buffer: Vec::new(), asked, earlier: None, timings })
     }
 
     fn execute(mut self) -> Result<(), RunnerError> {
         let run = self.record.run_id.clone();
         let began = self.now();
         let started = RunEvent::Started { attempt: self.record.attempt, worker: std::process::id() };
-        self.append(started)?;
-        self.append(RunEvent::Phase { status: RunStatus::Snapshotting })?;
+        self.buffer.extend([started, RunEvent::Phase { status: RunStatus::Snapshotting }]);
+        self.flush()?;
         self.take_over()?;
         let entries = self.runner.store.read_journal(&run)?;
         let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
@@ -142,7 +152,7 @@ impl<'a> Worker<'a> {
             Ok(change) => self.review(change, replayed)?,
             Err(error) => {
                 let text = format!("the snapshot is gone or cannot be read: {error}");
-                self.append(RunEvent::Failed { class: ErrorClass::Git, summary: text.clone() })?;
+                self.buffer.push(RunEvent::Failed { class: ErrorClass::Git, summary: text.clone() });
                 settle::failed(&replayed, ErrorClass::Git, text)
             }
         };
@@ -153,7 +163,8 @@ impl<'a> Worker<'a> {
         self.timings.resolve_ms += milliseconds(reviewed, self.now());
         let status = outcome.status;
         self.runner.conclude(&run, outcome, self.timings)?;
-        self.append(RunEvent::Finished { status })
+        self.buffer.push(RunEvent::Finished { status });
+        self.flush()
     }
 
     /// Copies what an earlier run of the same content has recorded. A copy that was cut short is continued.
@@ -175,22 +186,22 @@ impl<'a> Worker<'a> {
             match entry.event {
                 RunEvent::Finding { mut finding } if ids.insert(finding.finding_id.clone()) => {
                     self.stamp(&mut finding)?;
-                    self.append(RunEvent::Finding { finding })?;
+                    self.buffer.push(RunEvent::Finding { finding });
                 }
                 RunEvent::Covered { file } if paths.insert(file.path.clone()) => {
-                    self.append(RunEvent::Covered { file })?;
+                    self.buffer.push(RunEvent::Covered { file });
                 }
                 _ => {}
             }
         }
-        Ok(())
+        self.flush()
     }
 
     fn review(&mut self, change: Change, replayed: Replayed) -> Result<Outcome, RunnerError> {
         let mut reviewer = self.runner.reviewer(&self.record)?;
         let version = reviewer.policy_version();
         let plan = self.plan(&change, reviewer.as_ref());
-        self.append(RunEvent::Phase { status: RunStatus::Reviewing })?;
+        self.buffer.push(RunEvent::Phase { status: RunStatus::Reviewing });
         let now = self.now();
         self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
             record.status = RunStatus::Reviewing;
@@ -203,8 +214,9 @@ impl<'a> Worker<'a> {
             let mut next = Vec::new();
             for effect in effects {
                 match effect {
-                    Effect::Append(event) => self.append(event)?,
+                    Effect::Append(event) => self.buffer.push(event),
                     Effect::CallReviewer(unit) => {
+                        self.flush()?;
                         let event = self.call(reviewer.as_mut(), &unit, &change.files)?;
                         next = engine.handle(event);
                     }
@@ -263,11 +275,7 @@ impl<'a> Worker<'a> {
         }
         Ok(Event::Reported(review::Report {
             findings,
-            read: report
-                .read
-                .into_iter()
-                .map(|file| review::FileRead { path: file.path, lines: file.lines })
-                .collect(),
+            read: report.read.into_iter().map(|file| review::FileRead { path: file.path, lines: file.lines }).collect(),
             left_out: report.left_out,
             notes: report.notes,
         }))
@@ -291,7 +299,8 @@ impl<'a> Worker<'a> {
     }
 
     fn phase(&mut self, status: RunStatus) -> Result<(), RunnerError> {
-        self.append(RunEvent::Phase { status })?;
+        self.buffer.push(RunEvent::Phase { status });
+        self.flush()?;
         let (now, timings) = (self.now(), self.timings);
         self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
             record.status = status;
@@ -300,9 +309,10 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn append(&mut self, event: RunEvent) -> Result<(), RunnerError> {
-        self.journal.append(self.runner.ambient.now(), event)?;
-        Ok(())
+    /// Makes durable what has happened so far.
+    fn flush(&mut self) -> Result<(), RunnerError> {
+        let events = std::mem::take(&mut self.buffer);
+        Ok(self.journal.append_all(self.runner.ambient.now(), &events)?)
     }
 
     fn now(&self) -> Time {

@@ -121,6 +121,14 @@ pub(super) fn save_if_worth(store: &Store, settled: &mut Settled) {
     }
 }
 
+impl Store {
+    /// Writes the checkpoint whether it is worth it or not: for tests and for measuring.
+    #[doc(hidden)]
+    pub fn checkpoint_now(&self) -> Result<(), StoreError> {
+        save(self, &self.settled(Depth::All)?)
+    }
+}
+
 fn save(store: &Store, settled: &Settled) -> Result<(), StoreError> {
     let path = store.checkpoint_path();
     files::write_beside(&path, Existing::Replace, Sync::Later, |file| {

@@ -73,11 +73,16 @@ pub(super) fn open_lock_file(path: &Path) -> Result<File, StoreError> {
         .map_err(StoreError::io("open the lock file", path))
 }
 
+/// Nothing is there, be it that a folder above is a file: a write would say so.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
 /// Opens for reading; `None` when it is not there.
 pub(super) fn open_read(path: &Path) -> Result<Option<File>, StoreError> {
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(StoreError::io("read", path)(error)),
     }
 }
@@ -86,7 +91,7 @@ pub(super) fn open_read(path: &Path) -> Result<Option<File>, StoreError> {
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(StoreError::io("read", path)(error)),
     }
 }

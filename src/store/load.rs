@@ -364,7 +364,7 @@ fn notices(store: &Store, bad: Bad) -> Vec<String> {
 const LONG_TAIL: u64 = 2 << 20;
 
 impl Store {
-    fn settled(&self, depth: Depth) -> Result<Settled, StoreError> {
+    pub(super) fn settled(&self, depth: Depth) -> Result<Settled, StoreError> {
         if let Some(mut settled) = checkpoint::load(self, depth)
             && settled.advance(self, depth)?.is_ok()
         {

@@ -126,14 +126,7 @@ impl Store {
         struct Versioned {
             version: u32,
         }
-        let bytes = match files::read(&self.root.join("repo.json")) {
-            Ok(bytes) => bytes.unwrap_or_default(),
-            // A file where a folder should be: reads find nothing, the first write says what is wrong.
-            Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotADirectory => {
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
+        let bytes = files::read(&self.root.join("repo.json"))?.unwrap_or_default();
         Ok(serde_json::from_slice::<Versioned>(&bytes).ok().map(|repo| repo.version))
     }
 
@@ -195,7 +188,7 @@ impl Store {
 
     /// Every readable entry of a run's journal, in order.
     pub fn read_journal(&self, id: &RunId) -> Result<Vec<JournalEntry>, StoreError> {
-        self.follow_journal(id, 0).next()
+        self.follow_journal(id, 0).advance()
     }
 
     /// Reads a journal as it grows, from the entry with number `from` on.

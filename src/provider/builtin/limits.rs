@@ -53,6 +53,7 @@ tables! {
         max_offset: u32,
         max_arity: u32,
         max_argument: u32,
+        time_values: Vec<f64>,
         units: Vec<String>,
         codes: Vec<String>,
         sizes: Vec<String>,
@@ -89,14 +90,28 @@ tables! {
         report_expect: bool,
         unchecked_c_returns: bool,
         floating_promises: bool,
+        max_unwraps_per_function: u32,
+        expected_errors: Vec<String>,
     }
-    TightCoupling { enabled: bool, max_concretes_in_constructor: u32, max_relative_depth: u32 }
+    TightCoupling {
+        enabled: bool,
+        max_concretes_in_constructor: u32,
+        max_relative_depth: u32,
+        service_words: Vec<String>,
+        value_words: Vec<String>,
+        value_types: Vec<String>,
+    }
     HardcodedConfiguration {
         enabled: bool,
         min_entropy: f64,
         min_hex_entropy: f64,
+        min_password_entropy: f64,
         min_secret_length: u32,
         addresses: bool,
+        document_hosts: Vec<String>,
+        service_words: Vec<String>,
+        address_words: Vec<String>,
+        request_words: Vec<String>,
     }
 }
 

@@ -44,6 +44,18 @@ impl Use {
     }
 }
 
+/// What [`Judge::named`] found.
+enum Naming {
+    /// The name says what the number is.
+    Explained,
+    /// It is not a name after all: an argument without one.
+    Transparent,
+    /// An assignment that calculates: `x *= 37`.
+    Calculated,
+    /// The name is that of a larger expression.
+    Unexplained,
+}
+
 struct Hit<'a> {
     /// [`Facts::NONE`] outside of functions.
     function: u32,
@@ -54,7 +66,7 @@ struct Hit<'a> {
 
 /// See the module.
 pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
-    if facts.is_test_file {
+    if facts.is_test_file || is_generated(source.path) {
         return;
     }
     let judge = Judge { source, roles: &ROLES[source.language.index()], limits: &limits.magic_numbers };
@@ -130,9 +142,11 @@ impl<'a> Judge<'a, '_> {
                         pure = false;
                     }
                 }
-                Role::Named => match self.named(parent, child, value, pure, usage)? {
-                    Some(found) => usage = Some(found),
-                    None => pure = false,
+                Role::Named => match self.named(parent, child, value, pure, usage) {
+                    Naming::Explained => return None,
+                    Naming::Transparent => {}
+                    Naming::Calculated => usage = usage.or(Some(Use::Arithmetic)),
+                    Naming::Unexplained => pure = false,
                 },
                 Role::Declaration if self.is_constant_declaration(parent, child) => return None,
                 Role::Declaration => break,
@@ -141,7 +155,10 @@ impl<'a> Judge<'a, '_> {
             }
             child = parent;
         }
-        usage
+        // A minute's seconds, a year's days: where the line speaks of time.
+        let line = self.limits.time_values.contains(&value.abs()).then(|| source.line_of(&source.nodes[index]));
+        let is_time = line.is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions(line, &self.limits.units)));
+        usage.filter(|_| !is_time)
     }
 
     fn binary(
@@ -164,10 +181,13 @@ impl<'a> Judge<'a, '_> {
                 _ => None,
             };
         };
+        if operator == b"**" && value.abs() <= f64::from(self.limits.max_arity) {
+            return None;
+        }
         let other = source.children(parent).find(|&other| {
             other != child && source.nodes[other].is_named() && !is_operator(source.bytes(&source.nodes[other]))
         })?;
-        if matches!(self.role(other), Role::Text | Role::Skip) && kind == Use::Arithmetic && self.role(other) == Role::Text {
+        if kind == Use::Arithmetic && self.role(other) == Role::Text {
             return None;
         }
         if self.is_constant(other) {
@@ -203,6 +223,9 @@ impl<'a> Judge<'a, '_> {
         (kind == Use::Arithmetic && has_word(name, &limits.units))
             || (kind == Use::Comparison && mentions(other, &limits.codes))
             || (arity && mentions(other, &limits.sizes))
+            // A shell's number of arguments and last status.
+            || other.contains("$#")
+            || other.contains("$?")
     }
 
     fn arguments(
@@ -215,8 +238,9 @@ impl<'a> Judge<'a, '_> {
     ) -> Option<()> {
         let source = self.source;
         let call = source.parent(parent);
-        let (list, call_node) = (&source.nodes[parent], &source.nodes[call]);
-        let callee = last_name(source.before(call_node, list));
+        let head = source.before(&source.nodes[call], &source.nodes[parent]);
+        let callee = last_name(head);
+        let head = std::str::from_utf8(head).unwrap_or("");
         if usage.is_some() {
             // Inside of a check for tests or of a format the whole expression is explained.
             return (!has_word(callee, &self.limits.text_sinks)).then_some(());
@@ -249,21 +273,20 @@ impl<'a> Judge<'a, '_> {
         if count == 1 && (has_word(callee, &limits.units) || has_word(callee, &limits.sizes) || has_word(callee, &limits.codes)) {
             return None;
         }
-        if value.fract() == 0.0 && (100.0..600.0).contains(&value) && has_word(callee, &limits.http_calls) {
+        let is_status = value.fract() == 0.0 && (100.0..600.0).contains(&value);
+        if is_status && (has_word(callee, &limits.http_calls) || mentions(head, &limits.codes)) {
             return None;
         }
         if limits.allowed_in_arithmetic.contains(&value.abs()) || value.abs() <= f64::from(limits.max_argument) {
             return None;
         }
-        let head = source.before(call_node, list);
-        let is_type = callee.starts_with(|c: char| c.is_uppercase())
-            || head.windows(2).any(|pair| pair == b"::" || pair == b"ew");
+        let is_type = callee.starts_with(char::is_uppercase) || head.contains("::") || head.starts_with("new ");
         *pure = *pure && all_constant && is_type;
         *usage = Some(Use::Argument);
         Some(())
     }
 
-    /// `None`: the name explains the number. `Some(None)`: nothing new. `Some(use)`: it is an assignment that calculates.
+    /// What a construct that gives names says about a number in it.
     fn named(
         &self,
         parent: NodeIndex,
@@ -271,7 +294,7 @@ impl<'a> Judge<'a, '_> {
         value: f64,
         pure: bool,
         usage: Option<Use>,
-    ) -> Option<Option<Use>> {
+    ) -> Naming {
         let source = self.source;
         let fields = &self.roles.fields;
         let node = &source.nodes[parent];
@@ -279,7 +302,7 @@ impl<'a> Judge<'a, '_> {
         // A C# or PHP argument without a name is no name.
         let is_argument = self.role(source.parent(parent)) == Role::Arguments;
         if is_argument && !head.iter().any(|&byte| matches!(byte, b':' | b'=' | b'>')) {
-            return Some(None).filter(|_| true).map(|_: Option<Use>| usage);
+            return Naming::Transparent;
         }
         let operator = source
             .child_in(parent, fields.operator)
@@ -290,17 +313,17 @@ impl<'a> Judge<'a, '_> {
         {
             let left = std::str::from_utf8(head).unwrap_or("").trim_end_matches(|c: char| !is_word_char(c));
             if usage.is_none() && self.explains(value, Use::Arithmetic, operator, left) {
-                return None;
+                return Naming::Explained;
             }
-            return Some(usage.or(Some(Use::Arithmetic)));
+            return Naming::Calculated;
         }
         if pure {
-            return None;
+            return Naming::Explained;
         }
         let end = head.iter().position(|&byte| matches!(byte, b'=' | b':')).unwrap_or(head.len());
         let declared = last_name(&head[..end]);
         let declared = if self.source.language == Language::Rust { last_name(head) } else { declared };
-        if is_upper_case(declared) { None } else { Some(usage) }
+        if is_upper_case(declared) { Naming::Explained } else { Naming::Unexplained }
     }
 
     fn is_constant_declaration(&self, parent: NodeIndex, child: NodeIndex) -> bool {
@@ -331,6 +354,8 @@ impl<'a> Judge<'a, '_> {
         while at < end {
             let node = &source.nodes[at];
             match self.role(at) {
+                Role::Interpolation => return false,
+                Role::Text if source.descendants(at).any(|inner| self.role(inner) == Role::Interpolation) => return false,
                 Role::Number | Role::Constant | Role::Text => at = node.end_index as usize,
                 _ if node.is_named() && node.end_index as usize == at + 1 && !is_operator(source.bytes(node)) => {
                     if !is_upper_case(source.text(node)) {
@@ -349,7 +374,13 @@ impl<'a> Judge<'a, '_> {
         let source = self.source;
         let node = &source.nodes[index];
         let bytes = source.bytes(node);
-        let content = bytes.get(1..bytes.len().checked_sub(1)?)?;
+        // Prefixes (`r#"`, `b'`, `@"`) and threefold quotes are no content.
+        let start = bytes.iter().position(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
+        let content = bytes[start..].trim_ascii();
+        let ends_with_code = |byte: &u8| !matches!(byte, b'"' | b'\'' | b'`' | b'#');
+        let first = content.iter().position(ends_with_code)?;
+        let last = content.iter().rposition(ends_with_code)?;
+        let content = content.get(first..=last)?;
         let limits = self.limits;
         if (content.len() as u64) < u64::from(limits.min_string_length) || content.contains(&b'\n') {
             return None;
@@ -370,14 +401,17 @@ impl<'a> Judge<'a, '_> {
             }
             match self.role(parent) {
                 Role::Key | Role::Interpolation => return None,
+                // There the type checker holds such words: they are types.
+                Role::Binary | Role::Named if is_typed(source.language) && !text.contains([' ', '/']) => return None,
                 Role::Statement if step == 0 => return None,
                 Role::Named => {
                     let head = source.before(&source.nodes[parent], &source.nodes[child]);
-                    if head.is_empty() || is_upper_case(last_name(head)) {
+                    let is_argument = self.role(source.parent(parent)) == Role::Arguments;
+                    if (head.is_empty() && !is_argument) || is_upper_case(last_name(head)) {
                         return None;
                     }
                 }
-                Role::Skip if step == 0 => return None,
+                Role::Skip => return None,
                 Role::Declaration => {
                     if self.is_constant_declaration(parent, child) {
                         return None;
@@ -405,6 +439,15 @@ impl<'a> Judge<'a, '_> {
         }
         Some(content)
     }
+}
+
+/// Database migrations are written by tools and never changed.
+fn is_generated(path: &str) -> bool {
+    path.ends_with(".Designer.cs") || path.split('/').rev().skip(1).any(|folder| folder.eq_ignore_ascii_case("migrations"))
+}
+
+fn is_typed(language: Language) -> bool {
+    matches!(language, Language::TypeScript | Language::Tsx)
 }
 
 fn is_word_char(c: char) -> bool {
