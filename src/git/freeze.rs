@@ -147,6 +147,7 @@ struct Freezer<'a, S> {
 }
 
 /// A file whose content goes into the overlay; `entry` is its place in the index, if it has one.
+#[derive(Clone)]
 struct Candidate {
     path: Vec<u8>,
     mode: u32,
@@ -272,19 +273,24 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                 (_, Some(Err(error))) => Err(error),
                 _ => self.put(candidate),
             };
-            // libgit2 looks into the index to convert line ends, and does not know every kind of index.
-            if candidate.clean == Clean::LineEnds && id.as_ref().is_err_and(|error| error.class() == ErrorClass::Index)
-            {
+            // libgit2 does not know every kind of index, where it looks to convert line ends.
+            if candidate.clean == Clean::LineEnds && id.is_err() {
                 by_git.push(candidate);
                 continue;
             }
             self.settle(candidate, id)?;
         }
-        let ids = self.hash_by_git(&by_git);
+        let together = self.hash_by_git(&by_git);
         for (place, candidate) in by_git.into_iter().enumerate() {
-            let id = match ids.as_ref().and_then(|ids| ids.get(place)) {
-                Some(id) => Ok(*id),
-                None => self.put(candidate),
+            let id = match &together {
+                Some(ids) => ids.get(place).copied(),
+                // One file that git refuses is no reason to take the others as they are.
+                None => self.hash_by_git(&[candidate]).and_then(|ids| ids.first().copied()),
+            };
+            let id = match id {
+                Some(id) => Ok(id),
+                // As it is: `core.safecrlf` may refuse, or git may not be there.
+                None => self.put(&Candidate { clean: Clean::Nothing, ..candidate.clone() }),
             };
             self.settle(candidate, id)?;
         }

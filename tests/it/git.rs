@@ -420,6 +420,10 @@ fn line_ends_and_filters_are_undone_as_git_does() {
     let taken = snapshot(&test, "worktree");
     assert_eq!(open(&test).file_at(&taken.snapshot_commit, "f2.rs").expect("a read"), Some(b"1\n2\n".to_vec()));
     assert_tree_is_gits(&test, &taken);
+    // git itself would refuse to add this.
+    test.git(&["config", "core.safecrlf", "true"]);
+    test.write("mixed.rs", "1\r\n2\n");
+    assert!(paths(&snapshot(&test, "worktree")).contains(&"mixed.rs".to_owned()));
 }
 
 #[cfg(target_os = "linux")]
