@@ -1,6 +1,7 @@
 //! Freezing: the worktree held against HEAD, path by path, its contents put into the object database as git would.
 //!
-//! Invariant: nothing else is written. Untracked files above the size limit are not even read.
+//! Invariant: nothing else is written. What is above the size limit is not stored: an untracked file is not in the
+//! snapshot at all, a tracked one is there as the index has it, and both are told as oversized.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -180,7 +181,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                 Seen::Untracked(path, Thing::File { executable, size }) => {
                     let mode = if executable && self.config.compare.file_mode { MODE_EXECUTABLE } else { MODE_FILE };
                     match self.keep {
-                        Keep::Objects { max_file_bytes } if size > max_file_bytes => {
+                        Keep::Objects { .. } if self.is_oversized(size) => {
                             self.left_out(path, LeftOutReason::Oversized, Some((mode, size)));
                         }
                         // That it is there is all that matters.
@@ -198,6 +199,10 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
         }
         candidates.sort_by(|a, b| a.path.cmp(&b.path));
         self.contents(candidates)
+    }
+
+    fn is_oversized(&self, size: u64) -> bool {
+        matches!(self.keep, Keep::Objects { max_file_bytes } if size > max_file_bytes)
     }
 
     fn left_out(&mut self, path: Vec<u8>, reason: LeftOutReason, file: Option<(u32, u64)>) {
@@ -222,6 +227,12 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
             Thing::Symlink => (MODE_SYMLINK, 0),
         };
         let clean = if mode == MODE_SYMLINK { Clean::Nothing } else { self.clean(&path) };
+        // Of another size, hence changed; too large to be reviewed, hence not worth reading.
+        if mode != MODE_SYMLINK && clean == Clean::Nothing && self.is_oversized(size) && entry.stat.size != size as u32
+        {
+            self.left_out(path, LeftOutReason::Oversized, Some((mode, size)));
+            return None;
+        }
         Some(Candidate { path, mode, size, clean, entry: Some(at) })
     }
 
@@ -270,6 +281,11 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                     continue;
                 }
                 (_, Some(Ok(id))) if self.is_recorded(candidate, id) || self.keep == Keep::Hashes => Ok(id),
+                (_, Some(Ok(_))) if self.is_oversized(candidate.size) => {
+                    let file = Some((candidate.mode, candidate.size));
+                    self.left_out(candidate.path.clone(), LeftOutReason::Oversized, file);
+                    continue;
+                }
                 (_, Some(Err(error))) => Err(error),
                 _ => self.put(candidate),
             };
