@@ -618,8 +618,9 @@ fn report_texts(mut texts: Vec<(&[u8], u32)>, limits: &Limits, out: &mut Vec<Sme
         if looks_secret(text) {
             continue;
         }
-        // The second place is the first that repeats.
-        let row = group[1].1 + 1;
+        // The place that reaches the limit: in a change that adds to a file, most often the one that was added.
+        let Some((_, row)) = group.get(limits.magic_numbers.min_string_repeats.max(2) as usize - 1) else { continue };
+        let row = row + 1;
         let lines: Vec<String> = group.iter().take(LINES_NAMED).map(|(_, row)| (row + 1).to_string()).collect();
         let dots = if group.len() > LINES_NAMED { ", …" } else { "" };
         let short = compact(text, 40);

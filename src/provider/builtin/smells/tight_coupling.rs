@@ -248,7 +248,7 @@ impl<'a> Reader<'a, '_> {
                 let parent_text = source.text(&source.nodes[source.parent(holder)]);
                 let declared = source.child_in(holder, self.parts.fields.left).is_none();
                 let is_static = declared && parent_text.split_whitespace().take(5).any(|word| word == "static");
-                !is_static && !target.contains(['[', ' ']) || (declared && !is_static)
+                !is_static && (declared || !target.contains(['[', ' ']))
             }
             Language::C | Language::Bash => false,
         }
@@ -461,7 +461,8 @@ fn report_imports(imports: &[(u32, &str, usize)], limits: &Limits, out: &mut Vec
         severity: Severity::Low,
         confidence: Confidence::Medium,
         line_start: row + 1,
-        line_end: row + 1,
+        // To the last one, so that a change that adds another touches it.
+        line_end: imports.last().map_or(row, |&(last, ..)| last) + 1,
         title: format!("`{path}` climbs {depth} levels"),
         explanation: format!(
             "The import of `{path}` climbs {depth} levels, more than {}{more}; it breaks when either file moves.",

@@ -48,7 +48,7 @@ const SHAPES: [(&str, &str); 15] = [
 
 /// All shapes at once, a group each: one search over the file.
 static ANY: LazyLock<Regex> = LazyLock::new(|| {
-    let all: Vec<String> = SHAPES.iter().map(|(_, pattern)| format!("({pattern})")).collect();
+    let all: Vec<String> = SHAPES.iter().map(|(_, pattern)| format!("((?-u){pattern})")).collect();
     // The patterns are constants; a test compiles them. One that matches nothing stands in.
     Regex::new(&all.join("|")).or_else(|_| Regex::new("[^\\s\\S]")).unwrap_or_else(|_| unreachable!("a constant"))
 });

@@ -33,7 +33,8 @@ fn numbers_that_nothing_explains() {
     ] {
         let mut found = literals(path, code);
         let mut expected: Vec<&str> = expected.split(' ').collect();
-        (found.sort(), expected.sort());
+        found.sort();
+        expected.sort();
         assert_eq!(found, expected, "{path}: {code}");
     }
 }
