@@ -94,7 +94,11 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
             _ => {}
         }
     }
-    hits.retain(|hit| !commented(&comments, hit.row, hit.row));
+    hits.retain(|hit| {
+        let function = facts.functions.get(hit.function as usize);
+        let is_formula = function.is_some_and(|function| has_word(&function.name, &limits.magic_numbers.formulas));
+        !is_formula && !commented(&comments, hit.row, hit.row)
+    });
     report_numbers(hits, facts, limits, out);
     report_texts(texts, limits, out);
 }
@@ -260,8 +264,18 @@ impl<'a> Judge<'a, '_> {
                 all_constant = false;
             }
             // `strncmp(name, "file:", 5)`: the length of the text beside it.
-            if argument != child && self.role(argument) == Role::Text {
-                let inside = f64::from(source.nodes[argument].end - source.nodes[argument].start) - 2.0;
+            let text = match self.role(argument) {
+                // A cast in front of it.
+                Role::Through => source.nodes[argument + 1..source.nodes[argument].end_index as usize]
+                    .iter()
+                    .find(|node| self.roles.of(node.kind) == Role::Text),
+                Role::Text => Some(&source.nodes[argument]),
+                _ => None,
+            };
+            if argument != child
+                && let Some(text) = text
+            {
+                let inside = f64::from(text.end - text.start) - 2.0;
                 if (value - inside).abs() <= 1.0 {
                     return None;
                 }

@@ -196,6 +196,21 @@ fn every_secret_of_a_line_is_masked() {
 }
 
 #[test]
+fn other_smells_do_not_show_secrets() {
+    let url = concat!("postgres://admin:q7Rt2", "Yp9@db.acmecorp.io/shop");
+    for (text, expected) in [
+        (AWS, true),
+        (RANDOM, true),
+        (url, true),
+        ("reader", false),
+        ("Content-Type", false),
+        ("a longer Text 1", false),
+    ] {
+        assert_eq!(looks_secret(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn entropy_is_shannons() {
     for (text, bits) in [("", 0.0), ("aaaa", 0.0), ("abab", 1.0), ("abcd", 2.0), ("abcdefgh", 3.0)] {
         assert!((secrets::entropy(text) - bits).abs() < 1e-9, "{text}");
