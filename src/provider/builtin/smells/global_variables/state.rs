@@ -402,7 +402,7 @@ impl Collector<'_, '_> {
                 b"$SAFE",
                 b"$KCODE",
             ];
-            let is_special = text.len() < 3 || predefined.contains(&text) || !text[1].is_ascii_alphabetic();
+            let is_special = text.len() < 2 || predefined.contains(&text) || !text[1].is_ascii_alphabetic();
             if !is_special {
                 self.add(Sort::Global, index, true, false);
             }
