@@ -139,7 +139,9 @@ pub(super) fn has_word<S: AsRef<str>>(name: &str, words: &[S]) -> bool {
 
 /// `MAX_SIZE`, `X2`: at least two characters, none of them lower case.
 pub(super) fn is_upper_case(name: &str) -> bool {
-    name.len() > 1 && name.bytes().any(|byte| byte.is_ascii_uppercase()) && !name.bytes().any(|b| b.is_ascii_lowercase())
+    name.len() > 1
+        && name.bytes().any(|byte| byte.is_ascii_uppercase())
+        && !name.bytes().any(|b| b.is_ascii_lowercase())
 }
 
 /// A text on one line with single blanks, cut at a number of characters.
