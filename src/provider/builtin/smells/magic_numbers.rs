@@ -157,7 +157,8 @@ impl<'a> Judge<'a, '_> {
         }
         // A minute's seconds, a year's days: where the line speaks of time.
         let line = self.limits.time_values.contains(&value.abs()).then(|| source.line_of(&source.nodes[index]));
-        let is_time = line.is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions(line, &self.limits.units)));
+        let is_time =
+            line.is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions(line, &self.limits.units)));
         usage.filter(|_| !is_time)
     }
 
@@ -270,7 +271,9 @@ impl<'a> Judge<'a, '_> {
         if has_word(callee, &limits.telling_calls) || has_word(callee, &limits.text_sinks) || is_upper_case(callee) {
             return None;
         }
-        if count == 1 && (has_word(callee, &limits.units) || has_word(callee, &limits.sizes) || has_word(callee, &limits.codes)) {
+        if count == 1
+            && (has_word(callee, &limits.units) || has_word(callee, &limits.sizes) || has_word(callee, &limits.codes))
+        {
             return None;
         }
         let is_status = value.fract() == 0.0 && (100.0..600.0).contains(&value);
@@ -287,14 +290,7 @@ impl<'a> Judge<'a, '_> {
     }
 
     /// What a construct that gives names says about a number in it.
-    fn named(
-        &self,
-        parent: NodeIndex,
-        child: NodeIndex,
-        value: f64,
-        pure: bool,
-        usage: Option<Use>,
-    ) -> Naming {
+    fn named(&self, parent: NodeIndex, child: NodeIndex, value: f64, pure: bool, usage: Option<Use>) -> Naming {
         let source = self.source;
         let fields = &self.roles.fields;
         let node = &source.nodes[parent];
@@ -355,7 +351,9 @@ impl<'a> Judge<'a, '_> {
             let node = &source.nodes[at];
             match self.role(at) {
                 Role::Interpolation => return false,
-                Role::Text if source.descendants(at).any(|inner| self.role(inner) == Role::Interpolation) => return false,
+                Role::Text if source.descendants(at).any(|inner| self.role(inner) == Role::Interpolation) => {
+                    return false;
+                }
                 Role::Number | Role::Constant | Role::Text => at = node.end_index as usize,
                 _ if node.is_named() && node.end_index as usize == at + 1 && !is_operator(source.bytes(node)) => {
                     if !is_upper_case(source.text(node)) {
@@ -443,7 +441,8 @@ impl<'a> Judge<'a, '_> {
 
 /// Database migrations are written by tools and never changed.
 fn is_generated(path: &str) -> bool {
-    path.ends_with(".Designer.cs") || path.split('/').rev().skip(1).any(|folder| folder.eq_ignore_ascii_case("migrations"))
+    path.ends_with(".Designer.cs")
+        || path.split('/').rev().skip(1).any(|folder| folder.eq_ignore_ascii_case("migrations"))
 }
 
 fn is_typed(language: Language) -> bool {
@@ -481,25 +480,54 @@ fn compound_operator(head: &[u8]) -> Option<&[u8]> {
 
 /// Whether a name of the list is part of an expression, as a word of one of its names.
 fn mentions(expression: &str, words: &[String]) -> bool {
-    expression
-        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .filter(|name| !name.is_empty())
-        .any(|name| has_word(name, words) || words.iter().any(|word| name.len() > word.len() && name.ends_with(word.as_str())))
+    expression.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty()).any(|name| {
+        has_word(name, words) || words.iter().any(|word| name.len() > word.len() && name.ends_with(word.as_str()))
+    })
 }
 
 /// Calls that only change the type of a number.
 fn is_wrapper(callee: &str) -> bool {
     matches!(
         callee,
-        "Some" | "Ok" | "Err" | "Number" | "BigInt" | "Integer" | "Long" | "valueOf" | "Float" | "float" | "int" | "Decimal"
-            | "int64" | "int32" | "uint" | "uint8" | "uint16" | "uint32" | "uint64" | "float64" | "float32" | "time.Duration" | "Duration" | "static_cast"
+        "Some"
+            | "Ok"
+            | "Err"
+            | "Number"
+            | "BigInt"
+            | "Integer"
+            | "Long"
+            | "valueOf"
+            | "Float"
+            | "float"
+            | "int"
+            | "Decimal"
+            | "int64"
+            | "int32"
+            | "uint"
+            | "uint8"
+            | "uint16"
+            | "uint32"
+            | "uint64"
+            | "float64"
+            | "float32"
+            | "time.Duration"
+            | "Duration"
+            | "static_cast"
     )
 }
 
 /// The value of a literal; `None` for hexadecimal, octal and binary ones, which are layouts, and for what is no number.
 fn value_of(literal: &str) -> Option<f64> {
     let bytes = literal.as_bytes();
-    if bytes.first() == Some(&b'0') && bytes.get(1).is_some_and(|byte| byte.is_ascii_alphanumeric() && !matches!(byte, b'e' | b'E' | b'f' | b'F' | b'd' | b'D' | b'l' | b'L' | b'u' | b'U' | b'm' | b'i' | b'n')) {
+    if bytes.first() == Some(&b'0')
+        && bytes.get(1).is_some_and(|byte| {
+            byte.is_ascii_alphanumeric()
+                && !matches!(
+                    byte,
+                    b'e' | b'E' | b'f' | b'F' | b'd' | b'D' | b'l' | b'L' | b'u' | b'U' | b'm' | b'i' | b'n'
+                )
+        })
+    {
         return None;
     }
     let mut digits = [0u8; 40];
@@ -530,7 +558,8 @@ fn is_telling(text: &str) -> bool {
 
 fn report_numbers(mut hits: Vec<Hit<'_>>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
     hits.sort_by(|a, b| (a.function, a.literal, a.row).cmp(&(b.function, b.literal, b.row)));
-    let mut groups: Vec<&[Hit<'_>]> = hits.chunk_by(|a, b| a.function == b.function && a.literal == b.literal).collect();
+    let mut groups: Vec<&[Hit<'_>]> =
+        hits.chunk_by(|a, b| a.function == b.function && a.literal == b.literal).collect();
     groups.sort_by_key(|group| (group[0].function, group[0].row));
     for function in groups.chunk_by(|a, b| a[0].function == b[0].function) {
         let shown = (limits.magic_numbers.max_per_function as usize).min(function.len());

@@ -80,20 +80,84 @@ pub(super) fn by_shape(text: &[u8]) -> impl Iterator<Item = Secret<'_>> {
         let upper = text.bytes().filter(u8::is_ascii_uppercase).count() > 1;
         // Words joined by hyphens (`sk-learn-something`) have neither digits nor capitals.
         let looks_random = is_block || *sort != "an OpenAI key" || (digits && upper);
-        (looks_random && entropy(random) >= MIN_SHAPE_ENTROPY && !is_placeholder(text))
-            .then_some(Secret { start: part.start(), text, sort, name: "", certain: true })
+        (looks_random && entropy(random) >= MIN_SHAPE_ENTROPY && !is_placeholder(text)).then_some(Secret {
+            start: part.start(),
+            text,
+            sort,
+            name: "",
+            certain: true,
+        })
     })
 }
 
 /// Words in a name that stands for a secret.
-const SECRET_WORDS: &[&str] = &["password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "pwd", "privatekey", "accesskey", "authkey"];
+const SECRET_WORDS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "credential",
+    "pwd",
+    "privatekey",
+    "accesskey",
+    "authkey",
+];
 /// Words that together with `key` do.
-const KEY_WORDS: &[&str] = &["api", "secret", "private", "access", "auth", "encryption", "signing", "master", "session"];
+const KEY_WORDS: &[&str] =
+    &["api", "secret", "private", "access", "auth", "encryption", "signing", "master", "session"];
 /// Words that make a name speak about a secret and not hold it.
 const ABOUT: &[&str] = &[
-    "name", "field", "label", "header", "url", "uri", "path", "file", "type", "kind", "prefix", "suffix", "regex", "pattern", "hint",
-    "placeholder", "message", "msg", "error", "help", "description", "title", "text", "id", "identifier", "address", "contract", "param", "parameter", "env", "var",
-    "endpoint", "policy", "format", "length", "min", "max", "csrf", "cookie", "input", "selector", "class", "command", "lexer", "parser", "next", "end", "start", "reset",
+    "name",
+    "field",
+    "label",
+    "header",
+    "url",
+    "uri",
+    "path",
+    "file",
+    "type",
+    "kind",
+    "prefix",
+    "suffix",
+    "regex",
+    "pattern",
+    "hint",
+    "placeholder",
+    "message",
+    "msg",
+    "error",
+    "help",
+    "description",
+    "title",
+    "text",
+    "id",
+    "identifier",
+    "address",
+    "contract",
+    "param",
+    "parameter",
+    "env",
+    "var",
+    "endpoint",
+    "policy",
+    "format",
+    "length",
+    "min",
+    "max",
+    "csrf",
+    "cookie",
+    "input",
+    "selector",
+    "class",
+    "command",
+    "lexer",
+    "parser",
+    "next",
+    "end",
+    "start",
+    "reset",
 ];
 
 /// Whether a text that is given a name is a secret.
@@ -104,7 +168,11 @@ pub(super) fn is_secret(name: &str, text: &str, limits: &HardcodedConfiguration)
     }
     let is_password = has_word(name, &["password", "passwd", "pwd", "passphrase"]);
     // People's passwords are shorter than keys and have less entropy; blanks and markup make a sentence or a template.
-    let min_length = if is_password { (limits.min_secret_length as usize * 2).div_ceil(3) } else { limits.min_secret_length as usize };
+    let min_length = if is_password {
+        (limits.min_secret_length as usize * 2).div_ceil(3)
+    } else {
+        limits.min_secret_length as usize
+    };
     if text.chars().count() < min_length || text.contains([' ', '\n', '<', '{', '(', '$']) || is_placeholder(text) {
         return false;
     }
@@ -132,14 +200,43 @@ fn is_identifier(text: &str) -> bool {
 
 /// Words of texts that stand for a secret that is still to come.
 const PLACEHOLDERS: &[&str] = &[
-    "changeme", "change-me", "change_me", "placeholder", "example", "your-", "your_", "yourapi", "dummy", "sample", "insert", "replace", "xxxx", "****",
-    "todo", "redacted", "not-a-real", "notreal", "fake", "test", "foobar", "secret_key_here", "12345678", "abcdefgh", "lorem", "process.env", "getenv", "environ", "undefined",
+    "changeme",
+    "change-me",
+    "change_me",
+    "placeholder",
+    "example",
+    "your-",
+    "your_",
+    "yourapi",
+    "dummy",
+    "sample",
+    "insert",
+    "replace",
+    "xxxx",
+    "****",
+    "todo",
+    "redacted",
+    "not-a-real",
+    "notreal",
+    "fake",
+    "test",
+    "foobar",
+    "secret_key_here",
+    "12345678",
+    "abcdefgh",
+    "lorem",
+    "process.env",
+    "getenv",
+    "environ",
+    "undefined",
 ];
 
 pub(super) fn is_placeholder(text: &str) -> bool {
     let lower = text.get(..text.len().min(200)).unwrap_or(text).to_ascii_lowercase();
     let same = lower.bytes().next().is_some_and(|first| lower.bytes().all(|byte| byte == first));
-    same || PLACEHOLDERS.iter().any(|word| lower.contains(word)) || text.starts_with(['<', '$', '%', '{']) || text.contains("${")
+    same || PLACEHOLDERS.iter().any(|word| lower.contains(word))
+        || text.starts_with(['<', '$', '%', '{'])
+        || text.contains("${")
 }
 
 /// Shannon entropy. Bits per character.
@@ -149,7 +246,12 @@ pub(super) fn entropy(text: &str) -> f64 {
         counts[usize::from(byte)] += 1;
     }
     let length = text.len().max(1) as f64;
-    counts.iter().filter(|&&count| count > 0).map(|&count| f64::from(count) / length).map(|share| -share * share.log2()).sum()
+    counts
+        .iter()
+        .filter(|&&count| count > 0)
+        .map(|&count| f64::from(count) / length)
+        .map(|share| -share * share.log2())
+        .sum()
 }
 
 #[cfg(test)]
