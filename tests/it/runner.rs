@@ -21,7 +21,11 @@ fn a_review_goes_through_its_life_and_keeps_what_it_found() {
     assert!(record.epoch > 0 && record.coverage.files.is_empty());
     let output = place.output(&run).expect("an output");
     assert_eq!(output.findings.len() as u32, record.finding_counts.total());
-    assert!(record.summary.starts_with(&format!("{} findings in 3 files: ", output.findings.len())), "{}", record.summary);
+    assert!(
+        record.summary.starts_with(&format!("{} findings in 3 files: ", output.findings.len())),
+        "{}",
+        record.summary
+    );
     assert_eq!(output.coverage.files.len(), 3);
     for finding in &output.findings {
         assert_eq!((&finding.first_run_id, &finding.last_run_id), (&run, &run));
@@ -37,7 +41,6 @@ fn a_review_goes_through_its_life_and_keeps_what_it_found() {
 #[test]
 fn the_same_is_reviewed_once_and_something_else_again() {
     let place = Place::new();
-    place.test.commit("empty");
     place.modules("one", 2);
     let first = place.review(&["--worktree", "--wait"]);
     assert_eq!(place.review(&["--worktree", "--wait"]), first, "reused");
@@ -72,10 +75,12 @@ fn closing_whoever_asked_ends_nothing() {
     .stderr(Stdio::null())
     .spawn()
     .expect("revdeck starts");
-    let (run, worker) = wait_for("a worker", || place.newest().and_then(|run| Some((run.clone(), place.worker(&run)?))));
+    let (run, worker) =
+        wait_for("a worker", || place.newest().and_then(|run| Some((run.clone(), place.worker(&run)?))));
     signal(worker, Signal::HUP);
     signal(worker, Signal::INT);
-    rustix::process::kill_process_group(place::pid(asker.id()), Signal::HUP).expect("the asker's group gets the signal");
+    rustix::process::kill_process_group(place::pid(asker.id()), Signal::HUP)
+        .expect("the asker's group gets the signal");
     asker.wait().expect("the asker ends");
     assert_eq!(place.ended(&run).status, RunStatus::Completed);
     assert_eq!(place.run(&run).attempt, 1);
@@ -116,9 +121,9 @@ fn a_hung_worker_holds_up_nothing_for_ever() {
     signal(worker, Signal::STOP);
 
     let waiting = place.review(&["--commit", &commits[1]]);
-    let orphan = place.review(&["--commit", &commits[2]]);
-    let last = place.review(&["--commit", &commits[3]]);
-    for run in [&waiting, &orphan, &last] {
+    let last = place.review(&["--commit", &commits[2]]);
+    let orphan = place.review(&["--commit", &commits[3]]);
+    for run in [&waiting, &last, &orphan] {
         assert_eq!(place.run(run).status, RunStatus::Pending);
     }
     // A run that waits is ended at once.
@@ -127,7 +132,7 @@ fn a_hung_worker_holds_up_nothing_for_ever() {
     assert_eq!((record.status, record.attempt), (RunStatus::Cancelled, 0));
     // A run whose snapshot cannot be read any more says so instead of reviewing something else.
     let objects = place.test.repo().join(".git/objects");
-    let tree = place.test.git(&["rev-parse", &format!("{}^{{tree}}", commits[2])]);
+    let tree = place.test.git(&["rev-parse", &format!("{}^{{tree}}", commits[3])]);
     let (folder, file) = tree.trim().split_at(2);
     std::fs::remove_file(objects.join(folder).join(file)).expect("a loose object");
 
@@ -138,17 +143,16 @@ fn a_hung_worker_holds_up_nothing_for_ever() {
     assert_eq!((record.status, record.cancel_note.as_str()), (RunStatus::Cancelled, "it hangs"));
     assert_eq!(place.finding_ids(&hung), place.journalled(&hung));
 
+    assert_eq!(place.ended(&last).status, RunStatus::Completed);
     let record = place.ended(&orphan);
     assert_eq!((record.status, record.error_class), (RunStatus::Failed, Some(ErrorClass::Git)), "{record:?}");
     assert!(record.summary.contains("the snapshot is gone or cannot be read"), "{}", record.summary);
-    assert_eq!(place.ended(&last).status, RunStatus::Completed);
 }
 
 #[test]
 fn newer_code_supersedes_the_review_of_older_code() {
     let place = Place::new();
     place.settings("max_parallel_runs = 1\n");
-    place.test.commit("empty");
     place.modules("one", 60);
     let older = place.review(&["--worktree"]);
     let worker = wait_for("a worker", || place.worker(&older));

@@ -70,7 +70,7 @@ impl Place {
         for number in 0..count {
             let seed = folder.bytes().map(usize::from).sum::<usize>() * 1000 + number;
             let mut text = String::new();
-            for function in 0..4 {
+            for function in 0..2 {
                 let value = seed * 7 + function * 1311 + 5000;
                 let _ = write!(
                     text,
@@ -161,7 +161,8 @@ impl Place {
         entries.into_iter().map(|entry| entry.event).collect()
     }
 
-    fn started(&self, run: &RunId) -> Option<(u32, u32)> {
+    /// Attempt and process id of the last worker that began.
+    pub fn started(&self, run: &RunId) -> Option<(u32, u32)> {
         self.events(run).into_iter().rev().find_map(|event| match event {
             RunEvent::Started { attempt, worker } => Some((attempt, worker)),
             _ => None,
@@ -182,7 +183,11 @@ impl Place {
         let mut ids = BTreeSet::new();
         for event in self.events(run) {
             if let RunEvent::Finding { finding } = event {
-                assert!(ids.insert(finding.finding_id.clone()), "{} is in the journal of {run} twice", finding.finding_id);
+                assert!(
+                    ids.insert(finding.finding_id.clone()),
+                    "{} is in the journal of {run} twice",
+                    finding.finding_id
+                );
             }
         }
         ids
