@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
 
 use super::{Runner, RunnerError, known, process};
+use crate::config::Paths;
 use crate::domain::{RunId, RunStatus};
 
 impl Runner {
@@ -36,7 +37,12 @@ impl Runner {
             process::program().map_err(|source| RunnerError::Spawn { program: "revdeck".to_owned(), source })?;
         let folder = if worktree.is_dir() { worktree } else { self.repo.root() };
         let arguments = [OsString::from("worker"), OsString::from(run.as_str())];
-        let child = process::detached(&program, &arguments, &folder, self.log()).spawn();
+        let mut command = process::detached(&program, &arguments, &folder, self.log());
+        if let Some(home) = self.paths.home() {
+            // It may have been given relative to a folder that is not the worker's.
+            command.env(Paths::HOME_VARIABLE, home);
+        }
+        let child = command.spawn();
         let mut child =
             child.map_err(|source| RunnerError::Spawn { program: program.display().to_string(), source })?;
         // A worker that ends while we live must not stay as a zombie. One thread per worker, asleep.
