@@ -47,11 +47,12 @@ const SCOPES: [(&str, Role); 22] = [
 impl Highlighter {
     /// The coloured pieces of `lines[from..to]`, a list per line; empty when nobody knows the language.
     pub fn spans(&mut self, path: &str, lines: &[&str], from: usize, to: usize) -> Vec<Spans> {
-        let syntaxes = self.syntaxes.get_or_insert_with(two_face::syntax::extra_newlines);
         if self.roles.is_empty() {
             self.roles =
                 SCOPES.iter().filter_map(|(name, role)| Some((Scope::new(name).ok()?, *role))).collect();
         }
+        let Self { syntaxes, roles } = self;
+        let syntaxes = syntaxes.get_or_insert_with(two_face::syntax::extra_newlines);
         let Some(syntax) = syntax_for(syntaxes, path, lines.first().copied().unwrap_or("")) else {
             return Vec::new();
         };
@@ -68,9 +69,9 @@ impl Highlighter {
                 text.push('\n');
                 let Ok(parsed) = state.parse_line(&text, syntaxes) else { return Vec::new() };
                 let mut at = 0;
-                for (end, operation) in parsed.ops {
+                for (end, operation) in parsed {
                     if index >= from && end > at {
-                        self.push(&mut spans, at, end.min(line.len()), &stack);
+                        push(roles, &mut spans, at, end.min(line.len()), &stack);
                     }
                     at = end;
                     if stack.apply(&operation).is_err() {
@@ -78,7 +79,7 @@ impl Highlighter {
                     }
                 }
                 if index >= from {
-                    self.push(&mut spans, at, line.len(), &stack);
+                    push(roles, &mut spans, at, line.len(), &stack);
                 }
             }
             if index >= from {
@@ -87,21 +88,21 @@ impl Highlighter {
         }
         out
     }
+}
 
-    fn push(&self, spans: &mut Spans, start: usize, end: usize, stack: &ScopeStack) {
-        if start >= end {
-            return;
-        }
-        let role = stack.as_slice().iter().rev().find_map(|scope| {
-            let fitting = self.roles.iter().filter(|(prefix, _)| prefix.is_prefix_of(*scope));
-            fitting.max_by_key(|(prefix, _)| prefix.len()).map(|(_, role)| *role)
-        });
-        let Some(role) = role.filter(|role| *role != Role::Normal) else { return };
-        let (start, end) = (start as u32, end as u32);
-        match spans.last_mut() {
-            Some(last) if last.1 == start && last.2 == role => last.1 = end,
-            _ => spans.push((start, end, role)),
-        }
+fn push(roles: &[(Scope, Role)], spans: &mut Spans, start: usize, end: usize, stack: &ScopeStack) {
+    if start >= end {
+        return;
+    }
+    let role = stack.as_slice().iter().rev().find_map(|scope| {
+        let fitting = roles.iter().filter(|(prefix, _)| prefix.is_prefix_of(*scope));
+        fitting.max_by_key(|(prefix, _)| prefix.len()).map(|(_, role)| *role)
+    });
+    let Some(role) = role.filter(|role| *role != Role::Normal) else { return };
+    let (start, end) = (start as u32, end as u32);
+    match spans.last_mut() {
+        Some(last) if last.1 == start && last.2 == role => last.1 = end,
+        _ => spans.push((start, end, role)),
     }
 }
 

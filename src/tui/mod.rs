@@ -49,7 +49,7 @@ use message::{Command, End, Message};
 use terminal::{Keyboard, Terminal};
 use theme::{Background, Depth, Theme};
 
-use crate::config::{self, Ambient, Paths, Settings};
+use crate::config::{self, Ambient, ColorChoice, Paths, Settings};
 use crate::git::{Filter, Repo};
 use crate::runner::Runner;
 
@@ -131,7 +131,10 @@ pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
 fn setup(runner: &Runner, columns: u16, rows: u16) -> Setup {
     let variable = |name: &str| std::env::var(name).ok();
     let (keymap, mut notices) = Keymap::parse(&runner.settings.keymap);
-    let depth = Depth::detect(variable);
+    let depth = match runner.settings.color {
+        ColorChoice::Never => Depth::None,
+        ColorChoice::Auto | ColorChoice::Always => Depth::detect(variable),
+    };
     let (theme, theme_is_set) = theme(&runner.settings, &runner.paths, depth, variable, &mut notices);
     Setup {
         columns,

@@ -4,8 +4,8 @@
 //! the input thread reads nothing while an editor has the terminal.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -101,7 +101,7 @@ pub fn restore_on_panic() {
 
 /// The input side: a thread that reads the terminal and can be told to let go of it.
 pub struct Keyboard {
-    wake: OwnedFd,
+    wake: PipeWriter,
     parked: Receiver<()>,
     resume: SyncSender<()>,
 }
@@ -109,19 +109,19 @@ pub struct Keyboard {
 impl Keyboard {
     /// Starts the thread; what is typed goes to `send`, which says whether anybody still listens.
     pub fn start(send: impl Fn(Input) -> bool + Send + 'static) -> io::Result<Self> {
-        let (reader, wake) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (reader, wake) = io::pipe()?;
         let (parking, parked) = sync_channel(0);
         let (resume, resumed) = sync_channel(0);
         let tty = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         thread::Builder::new()
             .name(format!("{}keyboard", super::effects::WORKER))
-            .spawn(move || listen(tty, &reader, &parking, &resumed, &send))?;
+            .spawn(move || listen(tty, reader, &parking, &resumed, &send))?;
         Ok(Self { wake, parked, resume })
     }
 
     /// Lets `work` have the terminal's input.
     pub fn parked<T>(&self, work: impl FnOnce() -> T) -> T {
-        let is_parked = rustix::io::write(&self.wake, b"p").is_ok() && self.parked.recv().is_ok();
+        let is_parked = (&self.wake).write_all(b"p").is_ok() && self.parked.recv().is_ok();
         let result = work();
         if is_parked {
             let _ = self.resume.send(());
@@ -132,7 +132,7 @@ impl Keyboard {
 
 fn listen(
     mut tty: File,
-    wake: &OwnedFd,
+    mut wake: PipeReader,
     parking: &SyncSender<()>,
     resumed: &Receiver<()>,
     send: &dyn Fn(Input) -> bool,
@@ -142,11 +142,11 @@ fn listen(
     let mut bytes = [0; 4096];
     loop {
         let patience = parser.is_waiting().then(|| rustix::fs::Timespec { tv_sec: 0, tv_nsec: ESC_WAIT * 1_000_000 });
-        let mut waiting = [PollFd::new(&tty, PollFlags::IN), PollFd::new(wake, PollFlags::IN)];
+        let mut waiting = [PollFd::new(&tty, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
         match poll(&mut waiting, patience.as_ref()) {
             Ok(0) => parser.flush(&mut inputs),
             Ok(_) if !waiting[1].revents().is_empty() => {
-                let _ = rustix::io::read(wake, &mut [0; 1][..]);
+                let _ = wake.read(&mut [0; 1]);
                 if parking.send(()).is_err() || resumed.recv().is_err() {
                     return;
                 }
