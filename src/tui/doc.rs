@@ -188,7 +188,8 @@ mod tests {
         ] {
             assert_eq!(wrap(text, width), expected, "{text:?} at {width}");
         }
-        let long = "The quick (brown) fox's `jump()` over src/tui/doc.rs:12, again and again; 漢字かな交じり文。".repeat(5);
+        let long =
+            "The quick (brown) fox's `jump()` over src/tui/doc.rs:12, again and again; 漢字かな交じり文。".repeat(5);
         for width in 1..60 {
             for line in wrap(&long, width) {
                 assert!(line.width() <= width.max(2), "{line:?} at {width}");

@@ -136,11 +136,7 @@ impl FromStr for Action {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::TABLE
-            .iter()
-            .find(|row| row.2 == name)
-            .map(|row| row.0)
-            .ok_or_else(|| format!("{name:?} is no action"))
+        Self::TABLE.iter().find(|row| row.2 == name).map(|row| row.0).ok_or_else(|| format!("{name:?} is no action"))
     }
 }
 
@@ -169,8 +165,7 @@ impl FromStr for Key {
         let mut key = Key::plain(Code::Esc);
         let mut rest = text;
         loop {
-            let modifiers =
-                [("ctrl-", 0), ("c-", 0), ("alt-", 1), ("a-", 1), ("meta-", 1), ("shift-", 2), ("s-", 2)];
+            let modifiers = [("ctrl-", 0), ("c-", 0), ("alt-", 1), ("a-", 1), ("meta-", 1), ("shift-", 2), ("s-", 2)];
             let lower = rest.to_ascii_lowercase();
             let Some((prefix, which)) =
                 modifiers.into_iter().find(|(prefix, _)| lower.starts_with(prefix) && rest.len() > prefix.len())

@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::highlight::Highlighter;
-use super::loaded::{Diff, DiffHunk, DiffLine, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans};
+use super::loaded::{
+    Diff, DiffHunk, DiffLine, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans,
+};
 use super::message::{FileRow, FileState, Subject, Tab};
 use crate::domain::{Finding, FindingId, RunId, RunRecord, Scope, text};
 use crate::git::{Change, FileChange, Filter, LineOrigin, Repo};
@@ -85,7 +87,9 @@ impl Loader {
         let id: FindingId = id.parse().map_err(|error| format!("{error}"))?;
         match self.store.finding_in(view, &id) {
             Ok(Some(finding)) => Ok(finding),
-            Ok(None) => Err("The details of this finding are not in the store: the output of its run is gone.".to_owned()),
+            Ok(None) => {
+                Err("The details of this finding are not in the store: the output of its run is gone.".to_owned())
+            }
             Err(error) => Err(error.to_string()),
         }
     }
@@ -152,10 +156,10 @@ impl Loader {
     fn file(&self, run: &str, path: &str) -> Result<Loaded, String> {
         let record = self.record(run)?;
         let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
-        let mut page =
-            FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, left_out: None };
+        let mut page = FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, left_out: None };
         if let Some(output) = output {
-            page.hunks = output.coverage.files.iter().filter(|file| file.path == path).map(|file| file.hunks.len()).sum();
+            page.hunks =
+                output.coverage.files.iter().filter(|file| file.path == path).map(|file| file.hunks.len()).sum();
             page.left_out =
                 output.coverage.left_out.iter().find(|file| file.path == path).map(|file| file.reason.to_string());
             page.findings = output.findings.into_iter().filter(|finding| finding.repo_relative_path == path).collect();
@@ -222,7 +226,10 @@ impl Loader {
         let mut lines = 0;
         for file in files {
             if lines > MAX_DIFF_LINES {
-                out.push(Diff { path: "more files follow; the list of files shows each".to_owned(), ..Diff::default() });
+                out.push(Diff {
+                    path: "more files follow; the list of files shows each".to_owned(),
+                    ..Diff::default()
+                });
                 break;
             }
             let Some(repo) = &self.repo else { break };

@@ -108,10 +108,8 @@ pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
     listen_to_signals(sender.clone())?;
     let root = runner.repo.root();
     let repo = Repo::discover(&root).ok();
-    let filter = Filter {
-        max_file_bytes: runner.settings.max_file_bytes,
-        ignored_paths: runner.settings.ignored_paths.clone(),
-    };
+    let filter =
+        Filter { max_file_bytes: runner.settings.max_file_bytes, ignored_paths: runner.settings.ignored_paths.clone() };
     let loader = load::Loader::new(runner.store.clone(), repo, filter, ledger);
     let effects = effects::Effects::start(loader, runner, Ambient::system(), sender);
     let mut cockpit = Running { app, screen, terminal, keyboard, effects, root, clock: Ambient::system() };

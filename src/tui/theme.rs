@@ -132,7 +132,9 @@ impl Depth {
             Self::True
         } else if term == "dumb" || term.starts_with("vt1") || term.starts_with("vt2") {
             Self::None
-        } else if term.contains("256") || ["kitty", "alacritty", "wezterm", "foot", "ghostty"].iter().any(|t| term.contains(t)) {
+        } else if term.contains("256")
+            || ["kitty", "alacritty", "wezterm", "foot", "ghostty"].iter().any(|t| term.contains(t))
+        {
             Self::Indexed256
         } else {
             Self::Ansi16
@@ -259,9 +261,8 @@ fn color(word: &str, depth: Depth) -> Result<Color, String> {
         }
     };
     let candidates = if depth == Depth::Ansi16 { 0..16u8 } else { 16..255 };
-    let distance = |n: &u8| {
-        of_index(*n).iter().zip(rgb).map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2)).sum::<i32>()
-    };
+    let distance =
+        |n: &u8| of_index(*n).iter().zip(rgb).map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2)).sum::<i32>();
     Ok(candidates.min_by_key(distance).map_or(Color::Reset, Color::Indexed))
 }
 

@@ -170,8 +170,7 @@ fn clamp_scroll(app: &mut App) {
 
 /// The screen changed: the selected rows stay in sight.
 fn keep_in_sight(app: &mut App) {
-    let (runs, findings, files) =
-        (app.height(Pane::Runs), app.height(Pane::Findings), app.height(Pane::Files));
+    let (runs, findings, files) = (app.height(Pane::Runs), app.height(Pane::Findings), app.height(Pane::Files));
     app.run_cursor.go(app.run_cursor.at, app.runs.len(), runs);
     app.finding_cursor.go(app.finding_cursor.at, app.findings.len(), findings);
     app.file_cursor.go(app.file_cursor.at, app.files.len(), files);

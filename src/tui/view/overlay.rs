@@ -25,7 +25,9 @@ fn window(painter: &mut Painter<'_>, width: u16, height: u16, low: bool, title: 
     let (right, bottom) = (area.right() - 1, area.bottom() - 1);
     painter.rule(x + 1, y, width - 2, Role::Focus);
     painter.rule(x + 1, bottom, width - 2, Role::Focus);
-    for (x, y, glyph) in [(x, y, top_left), (right, y, top_right), (x, bottom, bottom_left), (right, bottom, bottom_right)] {
+    for (x, y, glyph) in
+        [(x, y, top_left), (right, y, top_right), (x, bottom, bottom_left), (right, bottom, bottom_right)]
+    {
         painter.put(x, y, 1, glyph, Role::Focus);
     }
     for row in y + 1..bottom {

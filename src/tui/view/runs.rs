@@ -29,9 +29,12 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     }
     let bar = frame::bar(painter, Pane::Runs);
     // The widest tokens decide whether the column is there at all.
-    let has_tokens = app.runs.iter().skip(app.run_cursor.offset).take(usize::from(body.height)).any(|entry| {
-        app.view.run(entry.index as usize).tokens > 0
-    });
+    let has_tokens = app
+        .runs
+        .iter()
+        .skip(app.run_cursor.offset)
+        .take(usize::from(body.height))
+        .any(|entry| app.view.run(entry.index as usize).tokens > 0);
     for row in 0..body.height {
         let at = app.run_cursor.offset + usize::from(row);
         let Some(entry) = app.runs.get(at).copied() else { break };
