@@ -15,6 +15,7 @@ use crate::runner::Runner;
 use crate::store::{RepoInfo, Store};
 
 /// What every command starts from.
+#[derive(Debug, Clone)]
 pub struct Invocation {
     pub paths: Paths,
     pub global: Global,

@@ -15,7 +15,7 @@ use super::line::LineEdit;
 use super::loaded::Loaded;
 use super::message::{FileRow, Subject, Tab, TriageLine};
 use super::theme::{Depth, Theme};
-use crate::domain::{Disposition, FindingStatus, RunStatus, Scope};
+use crate::domain::{FindingStatus, RunStatus, Scope};
 use crate::store::{FindingRow, RunRow, View};
 
 /// The panes.
@@ -140,11 +140,9 @@ pub struct Place {
     pub reviewer: String,
 }
 
-/// Decisions that can be taken back: what was stored by one key.
+/// Decisions on their way, and what is remembered of those made.
 #[derive(Debug, Clone, Default)]
 pub struct Decisions {
-    pub undo: Vec<Vec<Disposition>>,
-    pub redo: Vec<Vec<Disposition>>,
     /// Orders on their way to the store.
     pub pending: usize,
     /// Statuses stored after this many decisions of ours are in every view that is newer.

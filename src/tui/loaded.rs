@@ -9,7 +9,8 @@ pub enum Loaded {
     Finding(Box<FindingPage>),
     Run(Box<RunPage>),
     File(Box<FilePage>),
-    Diff(Diff),
+    /// One file's change, or all of a run's.
+    Diff(Vec<Diff>),
     Log { run: Option<RunRecord>, entries: Vec<JournalEntry> },
     /// The exact text, and how many tokens it costs an assistant; `None` when there is nothing to say.
     Ledger(Option<LedgerText>),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::filter::{Filter, Known};
 use super::input::Input;
 use super::loaded::Loaded;
-use crate::domain::{Disposition, FindingId, FindingStatus, RunId, Scope, TriageAction};
+use crate::domain::{Disposition, FindingId, FindingStatus, RunId, Scope};
 use crate::store::View;
 
 /// Something happened.
@@ -26,6 +26,7 @@ pub enum Message {
     Loaded { subject: Subject, tab: Tab, loaded: Box<Loaded> },
     /// The files of a run.
     Files { run: String, files: Vec<FileRow> },
+    /// What was stored for an order: nothing when there was nothing to undo.
     Triaged { order: TriageOrder, result: Result<Vec<Disposition>, String>, written: u64 },
     /// A review was asked for: the decision in words, and the run that stands for it.
     Requested(Result<Asked, String>),
@@ -78,14 +79,15 @@ pub enum Command {
 
 /// Decisions about findings, made by one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TriageOrder {
-    pub lines: Vec<TriageLine>,
-    pub action: TriageAction,
-    /// The group that an undo takes back or a redo sets again; `None` for a new one.
-    pub group: Option<String>,
+pub enum TriageOrder {
+    Set(Vec<TriageLine>),
+    /// Take back the last decision of the user.
+    Undo,
+    /// Set again what was taken back last.
+    Redo,
 }
 
-/// One finding of a [`TriageOrder`].
+/// One finding of a [`TriageOrder::Set`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriageLine {
     pub finding: FindingId,

@@ -5,19 +5,22 @@
 
 use std::collections::HashMap;
 
-use super::facts::Function;
-use super::smells::Smell;
+use super::facts::{Facts, Function};
+use super::language::Language;
 use super::smells::complex_functions;
+use super::smells::duplicate_code::search::{ChangedFile, CloneReport, CloneSearch};
+use super::smells::{Copies, Smell};
 use super::source::Parsers;
 use super::{Builtin, FileReport};
 use crate::domain::text::normalize_code;
 use crate::domain::{Kind, LineRange};
-use crate::git::Hunk;
+use crate::git::{Hunk, TreeFile};
 
 impl Builtin {
     /// The smells that a change of one file adds or makes worse, by line. `old` gives the path and text before; it is
     /// asked only when the new version has smells in the hunks, and answers `None` for an added file: all of it is new.
-    /// `None` when the language is not one of ours.
+    /// `None` when the language is not one of ours. Copies are not looked for here but across the whole change, by
+    /// [`Builtin::review_copies`].
     pub fn review_change(
         &self,
         parsers: &mut Parsers,
@@ -26,7 +29,7 @@ impl Builtin {
         hunks: &[Hunk],
         old: impl FnOnce() -> Option<(String, Vec<u8>)>,
     ) -> Option<Vec<Smell>> {
-        let mut new = self.analyze_file(parsers, path, text)?;
+        let mut new = self.analyze(parsers, path, text, Copies::Ignored)?;
         let smells = std::mem::take(&mut new.smells);
         let (touched, untouched): (Vec<Smell>, Vec<Smell>) =
             smells.into_iter().partition(|smell| is_touched(smell, hunks));
@@ -34,9 +37,52 @@ impl Builtin {
             return Some(touched);
         }
         let Some((old_path, old_text)) = old() else { return Some(touched) };
-        let Some(old) = self.analyze_file(parsers, &old_path, &old_text) else { return Some(touched) };
+        let Some(old) = self.analyze(parsers, &old_path, &old_text, Copies::Ignored) else { return Some(touched) };
         let before = Before::new(&old, &old_text, &untouched, text, self);
         Some(before.worsened(touched, &new, text))
+    }
+}
+
+/// A changed file for [`Builtin::review_copies`].
+#[derive(Debug, Clone, Copy)]
+pub struct ChangedText<'a> {
+    pub path: &'a str,
+    pub text: &'a [u8],
+    pub hunks: &'a [Hunk],
+}
+
+impl Builtin {
+    /// The copies (DUPLICATE_CODE) that a change adds: of code in the changed files and in the rest of the snapshot.
+    /// `tree` is the snapshot's tree without the files that a review leaves out, `read` gives a blob's content. Every
+    /// smell comes with the number of the file it is in.
+    pub fn review_copies(
+        &self,
+        parsers: &mut Parsers,
+        files: &[ChangedText<'_>],
+        search: &CloneSearch,
+        tree: &[TreeFile],
+        read: &mut dyn FnMut(&str) -> Option<Vec<u8>>,
+    ) -> CloneReport {
+        if !self.limits().duplicate_code.enabled {
+            return CloneReport::default();
+        }
+        let mut parsed = Vec::new();
+        for (index, file) in files.iter().enumerate() {
+            let source = Language::detect(file.path, file.text)
+                .and_then(|language| parsers.parse(file.path, language, file.text));
+            let Some(source) = source else { continue };
+            let added: Vec<LineRange> =
+                file.hunks.iter().filter(|hunk| hunk.new_lines > 0).map(Hunk::new_range).collect();
+            let facts = Facts::of(&source);
+            parsed.push((index, source, facts, added));
+        }
+        let changed: Vec<ChangedFile<'_>> =
+            parsed.iter().map(|(_, source, facts, added)| ChangedFile { source, facts, added }).collect();
+        let mut report = search.run(&changed, tree, read, self.limits());
+        for (file, _) in &mut report.smells {
+            *file = parsed.get(*file).map_or(*file, |(index, ..)| *index);
+        }
+        report
     }
 }
 
@@ -200,5 +246,100 @@ impl<'a> Lines<'a> {
         let last = (last as usize).clamp(first, self.0.len());
         let lines: Vec<_> = self.0[first..last].iter().map(|line| String::from_utf8_lossy(line)).collect();
         lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::builtin::limits::Limits;
+
+    fn method(name: &str, lines: usize) -> String {
+        let body: String = (1..lines).map(|line| format!("    g(x_{line})\n")).collect();
+        format!("def {name}():\n{body}\n")
+    }
+
+    /// The titles of what a change adds or worsens; the hunks are what the line diff says.
+    fn titles(old: Option<&str>, new: &str) -> Vec<String> {
+        let mut limits = Limits::default();
+        limits.duplicate_code.enabled = false;
+        limits.dead_code.enabled = false;
+        limits.magic_numbers.enabled = false;
+        let hunks = hunks(old.unwrap_or(""), new);
+        let smells =
+            Builtin::new(limits).review_change(&mut Parsers::default(), "a.py", new.as_bytes(), &hunks, || {
+                old.map(|old| ("a.py".to_owned(), old.as_bytes().to_vec()))
+            });
+        smells.expect("a language of ours").into_iter().map(|smell| smell.title).collect()
+    }
+
+    fn hunks(old: &str, new: &str) -> Vec<Hunk> {
+        let diff = similar::TextDiff::from_lines(old, new);
+        diff.ops()
+            .iter()
+            .filter(|op| op.tag() != similar::DiffTag::Equal)
+            .map(|op| Hunk {
+                old_start: op.old_range().start as u32 + 1,
+                old_lines: op.old_range().len() as u32,
+                new_start: op.new_range().start as u32 + 1,
+                new_lines: op.new_range().len() as u32,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn only_what_is_new_or_worse_and_touched_is_reported() {
+        let long = method("f", 70);
+        let longer = method("f", 84);
+        let short = method("f", 48);
+        let grown = ["function `f` grew from 48 to 84 code lines"];
+        let worse = ["function `f` grew from 70 to 84 code lines"];
+        let new = ["function `f` is 70 code lines long"];
+        let edited = long.replace("x_9)", "x_nine)");
+        let renamed = long.replace("def f", "def h");
+        let other = method("k", 3);
+        let moved = format!("{other}{long}");
+        let second = format!("{long}{}", method("h", 65));
+        for (name, old, new, expected) in [
+            ("an added file", None, long.as_str(), &new[..]),
+            ("grew over the limit", Some(short.as_str()), longer.as_str(), &grown[..]),
+            ("was over it and grew", Some(long.as_str()), longer.as_str(), &worse[..]),
+            ("touched, not longer", Some(long.as_str()), edited.as_str(), &[]),
+            ("got shorter, still too long", Some(longer.as_str()), long.as_str(), &[]),
+            ("another name", Some(long.as_str()), renamed.as_str(), &[]),
+            ("moved down", Some(long.as_str()), moved.as_str(), &[]),
+            ("a second one", Some(long.as_str()), second.as_str(), &["function `h` is 65 code lines long"]),
+            ("nothing over a limit", Some(short.as_str()), other.as_str(), &[]),
+        ] {
+            assert_eq!(titles(old, new), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn complexity_names_the_figures_that_grew() {
+        let nested = |depth: usize| {
+            let mut code = "def f(a):\n".to_owned();
+            for level in 1..=depth {
+                code += &format!("{}if a > x_{level}:\n", "    ".repeat(level));
+            }
+            code + &format!("{}pass\n", "    ".repeat(depth + 1))
+        };
+        let expected =
+            "function `f` got more complex: cognitive complexity grew from 10 to 21, nesting grew from 4 to 6";
+        assert_eq!(titles(Some(&nested(4)), &nested(6)), [expected]);
+    }
+
+    #[test]
+    fn the_old_version_is_not_asked_for_when_nothing_touched_smells() {
+        let text = method("f", 70) + &method("k", 3);
+        let hunk = Hunk { old_start: 72, old_lines: 1, new_start: 72, new_lines: 1 };
+        let smells = Builtin::new(Limits::default()).review_change(
+            &mut Parsers::default(),
+            "a.py",
+            text.as_bytes(),
+            &[hunk],
+            || panic!("asked for the old version"),
+        );
+        assert_eq!(smells.map(|smells| smells.len()), Some(0));
     }
 }

@@ -54,3 +54,53 @@ fn first_lines(code: &str) -> String {
     let first: Vec<&str> = lines.by_ref().take(Finding::MAX_QUOTE_LINES).collect();
     first.join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Confidence, Kind, Priority, Severity};
+
+    fn smell(line: u32, last: u32, quote: Option<&str>) -> Smell {
+        Smell {
+            kind: Kind::HardcodedConfiguration,
+            priority: Priority::P1,
+            severity: Severity::High,
+            confidence: Confidence::High,
+            line_start: line,
+            line_end: last,
+            title: "t".into(),
+            explanation: "e".into(),
+            subject: "s".into(),
+            anchor: (line, last),
+            figure: None,
+            quote: quote.map(str::to_owned),
+            suggestion: None,
+        }
+    }
+
+    #[test]
+    fn ids_come_from_the_code_and_its_order_and_secrets_stay_out() -> Result<(), Box<dyn std::error::Error>> {
+        let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse()?;
+        let now = Time::UNIX_EPOCH;
+        let text = format!("a = 1\nb = 2\na = 1\nkey = 'hunter2'\n{}", "x\n".repeat(40));
+        let smells = [
+            smell(1, 1, None),
+            smell(3, 3, None),
+            smell(2, 2, None),
+            smell(4, 4, Some("key = '…'")),
+            smell(5, 40, None),
+        ];
+        let findings = to_findings(&smells, "a.py", text.as_bytes(), &run, now);
+        let lines: Vec<u32> = findings.iter().map(|finding| finding.line_start).collect();
+        assert_eq!(lines, [1, 3, 2, 4, 5], "in the order of the smells");
+        let ids: std::collections::HashSet<_> = findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        assert_eq!(ids.len(), findings.len());
+        assert!(!serde_json::to_string(&findings)?.contains("hunter2"));
+        assert_eq!(findings[4].quoted_code.lines().count(), Finding::MAX_QUOTE_LINES);
+        assert_eq!(findings[0].detail_ref, format!("outputs/{run}.json#{}", findings[0].finding_id));
+        // The same code further down, indented: the same finding.
+        let moved = to_findings(&[smell(2, 2, None)], "a.py", b"\n    a  = 1\n", &run, now);
+        assert_eq!(moved[0].finding_id, findings[0].finding_id);
+        Ok(())
+    }
+}

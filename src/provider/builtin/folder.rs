@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use thiserror::Error;
 
 use super::language::Language;
+use super::smells::duplicate_code::index::CloneIndex;
 use super::source::Parsers;
 use super::{Builtin, FileReport};
 
@@ -50,30 +51,47 @@ impl Builtin {
         // Taken from the end: the largest first, so that no thread is left with one at last.
         todo.sort_by_key(|(size, _)| *size);
         let queue = Mutex::new(todo);
-        let mut report = std::thread::scope(|scope| {
+        let (mut report, copies) = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..THREADS).map(|_| scope.spawn(|| self.work(&queue))).collect();
             let mut report = FolderReport::default();
-            for part in workers.into_iter().filter_map(|worker| worker.join().ok()) {
+            let mut copies = CloneIndex::default();
+            for (part, index) in workers.into_iter().filter_map(|worker| worker.join().ok()) {
                 report.files.extend(part.files);
                 report.unreadable.extend(part.unreadable);
+                copies.extend(index);
             }
-            report
+            (report, copies)
         });
         report.files.sort_by(|a, b| a.path.cmp(&b.path));
         report.unreadable.sort();
+        if self.limits().duplicate_code.enabled {
+            for (path, smell) in copies.find_all(&mut |path| std::fs::read(path).ok(), self.limits()) {
+                if let Ok(found) = report.files.binary_search_by(|file| file.path.cmp(&path)) {
+                    report.files[found].smells.push(smell);
+                }
+            }
+            for file in &mut report.files {
+                file.smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));
+            }
+        }
         Ok(report)
     }
 
-    fn work(&self, queue: &Mutex<Vec<(u64, PathBuf)>>) -> FolderReport {
+    fn work(&self, queue: &Mutex<Vec<(u64, PathBuf)>>) -> (FolderReport, CloneIndex) {
         let mut report = FolderReport::default();
+        let mut copies = CloneIndex::default();
         let mut parsers = Parsers::default();
         loop {
             let next = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
-            let Some((_, path)) = next else { return report };
+            let Some((_, path)) = next else { return (report, copies) };
             match std::fs::read(&path) {
                 Ok(text) => {
                     let name = crate::domain::text::path_from_bytes(path.as_os_str().as_encoded_bytes());
-                    report.files.extend(self.analyze_file(&mut parsers, &name, &text));
+                    let Some(file) = self.analyze_file(&mut parsers, &name, &text) else { continue };
+                    if self.limits().duplicate_code.enabled {
+                        copies.add(&name, file.language, &text);
+                    }
+                    report.files.push(file);
                 }
                 Err(error) => report.unreadable.push((path, error.to_string())),
             }

@@ -53,12 +53,14 @@ tables! {
         max_offset: u32,
         max_arity: u32,
         max_argument: u32,
+        time_values: Vec<f64>,
         units: Vec<String>,
         codes: Vec<String>,
         sizes: Vec<String>,
         telling_calls: Vec<String>,
         http_calls: Vec<String>,
         text_sinks: Vec<String>,
+        formulas: Vec<String>,
         trivial_strings: Vec<String>,
         min_string_repeats: u32,
         min_string_length: u32,
@@ -89,14 +91,28 @@ tables! {
         report_expect: bool,
         unchecked_c_returns: bool,
         floating_promises: bool,
+        max_unwraps_per_function: u32,
+        expected_errors: Vec<String>,
     }
-    TightCoupling { enabled: bool, max_concretes_in_constructor: u32, max_relative_depth: u32 }
+    TightCoupling {
+        enabled: bool,
+        max_concretes_in_constructor: u32,
+        max_relative_depth: u32,
+        service_words: Vec<String>,
+        value_words: Vec<String>,
+        value_types: Vec<String>,
+    }
     HardcodedConfiguration {
         enabled: bool,
         min_entropy: f64,
         min_hex_entropy: f64,
+        min_password_entropy: f64,
         min_secret_length: u32,
         addresses: bool,
+        document_hosts: Vec<String>,
+        service_words: Vec<String>,
+        address_words: Vec<String>,
+        request_words: Vec<String>,
     }
 }
 

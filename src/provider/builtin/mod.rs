@@ -15,13 +15,15 @@ pub mod smells;
 pub mod source;
 mod spec;
 
+pub use change::ChangedText;
 pub use findings::to_findings;
 pub use folder::{FolderError, FolderReport};
+pub use smells::duplicate_code::search::{CloneReport, CloneSearch};
 
 use facts::{Facts, Function};
 use language::Language;
 use limits::Limits;
-use smells::Smell;
+use smells::{Copies, Smell};
 use source::Parsers;
 
 /// The built-in reviewer with its thresholds.
@@ -50,12 +52,16 @@ impl Builtin {
         &self.limits
     }
 
-    /// Reads one file with all smells. `None` when its language is not one of ours, or for 4 GiB.
+    /// Reads one file with all eleven smells. `None` when its language is not one of ours, or for 4 GiB.
     pub fn analyze_file(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Option<FileReport> {
+        self.analyze(parsers, path, text, Copies::Reported)
+    }
+
+    fn analyze(&self, parsers: &mut Parsers, path: &str, text: &[u8], copies: Copies) -> Option<FileReport> {
         let language = Language::detect(path, text)?;
         let source = parsers.parse(path, language, text)?;
         let facts = Facts::of(&source);
-        let smells = smells::check_all(&source, &facts, &self.limits);
+        let smells = smells::check_all(&source, &facts, &self.limits, copies);
         Some(FileReport { path: path.to_owned(), language, smells, functions: facts.functions })
     }
 }

@@ -5,7 +5,7 @@ use super::super::input::{Code, Key};
 use super::super::keymap::Action;
 use super::super::line::LineEdit;
 use super::super::loaded::Loaded;
-use super::super::message::{Command, Subject, Tab};
+use super::super::message::{Command, Subject, Tab, TriageOrder};
 use super::super::{filter, markdown};
 use super::{close, data, prompt, quit, run_id, triage};
 use crate::domain::{FindingStatus, Scope};
@@ -208,8 +208,8 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         A::Addressed => triage::decide(app, FindingStatus::Addressed, commands),
         A::Reopen => triage::decide(app, FindingStatus::Open, commands),
         A::Dismiss => triage::ask_reason(app),
-        A::Undo => triage::undo(app, commands),
-        A::Redo => triage::redo(app, commands),
+        A::Undo => triage::again(app, TriageOrder::Undo, commands),
+        A::Redo => triage::again(app, TriageOrder::Redo, commands),
         A::Filter => {
             if app.focus != Pane::Findings {
                 focus(app, Pane::Findings, commands);

@@ -6,6 +6,7 @@
 mod data;
 mod keys;
 mod prompt;
+pub use prompt::reasons;
 mod triage;
 
 use super::app::{App, FirstReview, Overlay, Pane, Tone};
@@ -38,7 +39,7 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         Message::Filtered { serial, view, rows } => data::filtered(app, serial, view, rows),
         Message::Loaded { subject, tab, loaded } => loaded_page(app, subject, tab, loaded),
         Message::Files { run, files } => data::files_loaded(app, &run, files),
-        Message::Triaged { order, result, written } => triage::stored(app, &order, result, written, &mut commands),
+        Message::Triaged { order, result, written } => triage::stored(app, &order, result, written),
         Message::Requested(Ok(asked)) => {
             if app.first_review == FirstReview::Asked && asked.nothing {
                 app.first_review = FirstReview::Nothing(asked.text.clone());

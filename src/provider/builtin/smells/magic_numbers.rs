@@ -3,6 +3,7 @@
 //! A number is judged on the way up from it: whatever gives it a name, tabulates it or uses it as an index ends the way
 //! without a finding. A comment on its line explains it as well. What the lists hold is in `assets/smells.toml`.
 
+mod report;
 mod roles;
 #[cfg(test)]
 mod tests;
@@ -11,9 +12,7 @@ use std::sync::LazyLock;
 
 use self::roles::{Role, Roles};
 use super::Smell;
-use super::hardcoded_configuration::looks_secret;
-use super::syntax::{commented, compact, has_word, is_upper_case, last_name};
-use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
+use super::syntax::{commented, has_word, is_upper_case, last_name};
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::limits::{Limits, MagicNumbers};
@@ -23,8 +22,6 @@ static ROLES: LazyLock<[Roles; 13]> = LazyLock::new(|| Language::ALL.map(Roles::
 
 /// Farther up nothing is looked at. Nodes.
 const MAX_STEPS: usize = 24;
-/// Lines of a repeated text that the explanation names.
-const LINES_NAMED: usize = 6;
 
 /// Where a number stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +41,18 @@ impl Use {
     }
 }
 
+/// What [`Judge::named`] found.
+enum Naming {
+    /// The name says what the number is.
+    Explained,
+    /// It is not a name after all: an argument without one.
+    Transparent,
+    /// An assignment that calculates: `x *= 37`.
+    Calculated,
+    /// The name is that of a larger expression.
+    Unexplained,
+}
+
 struct Hit<'a> {
     /// [`Facts::NONE`] outside of functions.
     function: u32,
@@ -54,7 +63,7 @@ struct Hit<'a> {
 
 /// See the module.
 pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
-    if facts.is_test_file {
+    if facts.is_test_file || is_generated(source.path) {
         return;
     }
     let judge = Judge { source, roles: &ROLES[source.language.index()], limits: &limits.magic_numbers };
@@ -82,9 +91,13 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
             _ => {}
         }
     }
-    hits.retain(|hit| !commented(&comments, hit.row, hit.row));
-    report_numbers(hits, facts, limits, out);
-    report_texts(texts, limits, out);
+    hits.retain(|hit| {
+        let function = facts.functions.get(hit.function as usize);
+        let is_formula = function.is_some_and(|function| has_word(&function.name, &limits.magic_numbers.formulas));
+        !is_formula && !commented(&comments, hit.row, hit.row)
+    });
+    report::numbers(hits, facts, limits, out);
+    report::texts(texts, limits, out);
 }
 
 struct Judge<'a, 's> {
@@ -130,9 +143,11 @@ impl<'a> Judge<'a, '_> {
                         pure = false;
                     }
                 }
-                Role::Named => match self.named(parent, child, value, pure, usage)? {
-                    Some(found) => usage = Some(found),
-                    None => pure = false,
+                Role::Named => match self.named(parent, child, value, pure, usage) {
+                    Naming::Explained => return None,
+                    Naming::Transparent => {}
+                    Naming::Calculated => usage = usage.or(Some(Use::Arithmetic)),
+                    Naming::Unexplained => pure = false,
                 },
                 Role::Declaration if self.is_constant_declaration(parent, child) => return None,
                 Role::Declaration => break,
@@ -141,7 +156,11 @@ impl<'a> Judge<'a, '_> {
             }
             child = parent;
         }
-        usage
+        // A minute's seconds, a year's days: where the line speaks of time.
+        let line = self.limits.time_values.contains(&value.abs()).then(|| source.line_of(&source.nodes[index]));
+        let is_time =
+            line.is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions(line, &self.limits.units)));
+        usage.filter(|_| !is_time)
     }
 
     fn binary(
@@ -164,13 +183,13 @@ impl<'a> Judge<'a, '_> {
                 _ => None,
             };
         };
+        if operator == b"**" && value.abs() <= f64::from(self.limits.max_arity) {
+            return None;
+        }
         let other = source.children(parent).find(|&other| {
             other != child && source.nodes[other].is_named() && !is_operator(source.bytes(&source.nodes[other]))
         })?;
-        if matches!(self.role(other), Role::Text | Role::Skip)
-            && kind == Use::Arithmetic
-            && self.role(other) == Role::Text
-        {
+        if kind == Use::Arithmetic && self.role(other) == Role::Text {
             return None;
         }
         if self.is_constant(other) {
@@ -206,6 +225,9 @@ impl<'a> Judge<'a, '_> {
         (kind == Use::Arithmetic && has_word(name, &limits.units))
             || (kind == Use::Comparison && mentions(other, &limits.codes))
             || (arity && mentions(other, &limits.sizes))
+            // A shell's number of arguments and last status.
+            || other.contains("$#")
+            || other.contains("$?")
     }
 
     fn arguments(
@@ -218,8 +240,9 @@ impl<'a> Judge<'a, '_> {
     ) -> Option<()> {
         let source = self.source;
         let call = source.parent(parent);
-        let (list, call_node) = (&source.nodes[parent], &source.nodes[call]);
-        let callee = last_name(source.before(call_node, list));
+        let head = source.before(&source.nodes[call], &source.nodes[parent]);
+        let callee = last_name(head);
+        let head = std::str::from_utf8(head).unwrap_or("");
         if usage.is_some() {
             // Inside of a check for tests or of a format the whole expression is explained.
             return (!has_word(callee, &self.limits.text_sinks)).then_some(());
@@ -238,8 +261,18 @@ impl<'a> Judge<'a, '_> {
                 all_constant = false;
             }
             // `strncmp(name, "file:", 5)`: the length of the text beside it.
-            if argument != child && self.role(argument) == Role::Text {
-                let inside = f64::from(source.nodes[argument].end - source.nodes[argument].start) - 2.0;
+            let text = match self.role(argument) {
+                // A cast in front of it.
+                Role::Through => source.nodes[argument + 1..source.nodes[argument].end_index as usize]
+                    .iter()
+                    .find(|node| self.roles.of(node.kind) == Role::Text),
+                Role::Text => Some(&source.nodes[argument]),
+                _ => None,
+            };
+            if argument != child
+                && let Some(text) = text
+            {
+                let inside = f64::from(text.end - text.start) - 2.0;
                 if (value - inside).abs() <= 1.0 {
                     return None;
                 }
@@ -254,29 +287,21 @@ impl<'a> Judge<'a, '_> {
         {
             return None;
         }
-        if value.fract() == 0.0 && (100.0..600.0).contains(&value) && has_word(callee, &limits.http_calls) {
+        let is_status = value.fract() == 0.0 && (100.0..600.0).contains(&value);
+        if is_status && (has_word(callee, &limits.http_calls) || mentions(head, &limits.codes)) {
             return None;
         }
         if limits.allowed_in_arithmetic.contains(&value.abs()) || value.abs() <= f64::from(limits.max_argument) {
             return None;
         }
-        let head = source.before(call_node, list);
-        let is_type = callee.starts_with(|c: char| c.is_uppercase())
-            || head.windows(2).any(|pair| pair == b"::" || pair == b"ew");
+        let is_type = callee.starts_with(char::is_uppercase) || head.contains("::") || head.starts_with("new ");
         *pure = *pure && all_constant && is_type;
         *usage = Some(Use::Argument);
         Some(())
     }
 
-    /// `None`: the name explains the number. `Some(None)`: nothing new. `Some(use)`: it is an assignment that calculates.
-    fn named(
-        &self,
-        parent: NodeIndex,
-        child: NodeIndex,
-        value: f64,
-        pure: bool,
-        usage: Option<Use>,
-    ) -> Option<Option<Use>> {
+    /// What a construct that gives names says about a number in it.
+    fn named(&self, parent: NodeIndex, child: NodeIndex, value: f64, pure: bool, usage: Option<Use>) -> Naming {
         let source = self.source;
         let fields = &self.roles.fields;
         let node = &source.nodes[parent];
@@ -284,7 +309,7 @@ impl<'a> Judge<'a, '_> {
         // A C# or PHP argument without a name is no name.
         let is_argument = self.role(source.parent(parent)) == Role::Arguments;
         if is_argument && !head.iter().any(|&byte| matches!(byte, b':' | b'=' | b'>')) {
-            return Some(None).filter(|_| true).map(|_: Option<Use>| usage);
+            return Naming::Transparent;
         }
         let operator = source
             .child_in(parent, fields.operator)
@@ -295,17 +320,17 @@ impl<'a> Judge<'a, '_> {
         {
             let left = std::str::from_utf8(head).unwrap_or("").trim_end_matches(|c: char| !is_word_char(c));
             if usage.is_none() && self.explains(value, Use::Arithmetic, operator, left) {
-                return None;
+                return Naming::Explained;
             }
-            return Some(usage.or(Some(Use::Arithmetic)));
+            return Naming::Calculated;
         }
         if pure {
-            return None;
+            return Naming::Explained;
         }
         let end = head.iter().position(|&byte| matches!(byte, b'=' | b':')).unwrap_or(head.len());
         let declared = last_name(&head[..end]);
         let declared = if self.source.language == Language::Rust { last_name(head) } else { declared };
-        if is_upper_case(declared) { None } else { Some(usage) }
+        if is_upper_case(declared) { Naming::Explained } else { Naming::Unexplained }
     }
 
     fn is_constant_declaration(&self, parent: NodeIndex, child: NodeIndex) -> bool {
@@ -336,6 +361,10 @@ impl<'a> Judge<'a, '_> {
         while at < end {
             let node = &source.nodes[at];
             match self.role(at) {
+                Role::Interpolation => return false,
+                Role::Text if source.descendants(at).any(|inner| self.role(inner) == Role::Interpolation) => {
+                    return false;
+                }
                 Role::Number | Role::Constant | Role::Text => at = node.end_index as usize,
                 _ if node.is_named() && node.end_index as usize == at + 1 && !is_operator(source.bytes(node)) => {
                     if !is_upper_case(source.text(node)) {
@@ -354,7 +383,13 @@ impl<'a> Judge<'a, '_> {
         let source = self.source;
         let node = &source.nodes[index];
         let bytes = source.bytes(node);
-        let content = bytes.get(1..bytes.len().checked_sub(1)?)?;
+        // Prefixes (`r#"`, `b'`, `@"`) and threefold quotes are no content.
+        let start = bytes.iter().position(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
+        let content = bytes[start..].trim_ascii();
+        let ends_with_code = |byte: &u8| !matches!(byte, b'"' | b'\'' | b'`' | b'#');
+        let first = content.iter().position(ends_with_code)?;
+        let last = content.iter().rposition(ends_with_code)?;
+        let content = content.get(first..=last)?;
         let limits = self.limits;
         if (content.len() as u64) < u64::from(limits.min_string_length) || content.contains(&b'\n') {
             return None;
@@ -375,14 +410,17 @@ impl<'a> Judge<'a, '_> {
             }
             match self.role(parent) {
                 Role::Key | Role::Interpolation => return None,
+                // There the type checker holds such words: they are types.
+                Role::Binary | Role::Named if is_typed(source.language) && !text.contains([' ', '/']) => return None,
                 Role::Statement if step == 0 => return None,
                 Role::Named => {
                     let head = source.before(&source.nodes[parent], &source.nodes[child]);
-                    if head.is_empty() || is_upper_case(last_name(head)) {
+                    let is_argument = self.role(source.parent(parent)) == Role::Arguments;
+                    if (head.is_empty() && !is_argument) || is_upper_case(last_name(head)) {
                         return None;
                     }
                 }
-                Role::Skip if step == 0 => return None,
+                Role::Skip => return None,
                 Role::Declaration => {
                     if self.is_constant_declaration(parent, child) {
                         return None;
@@ -410,6 +448,16 @@ impl<'a> Judge<'a, '_> {
         }
         Some(content)
     }
+}
+
+/// Database migrations are written by tools and never changed.
+fn is_generated(path: &str) -> bool {
+    path.ends_with(".Designer.cs")
+        || path.split('/').rev().skip(1).any(|folder| folder.eq_ignore_ascii_case("migrations"))
+}
+
+fn is_typed(language: Language) -> bool {
+    matches!(language, Language::TypeScript | Language::Tsx)
 }
 
 fn is_word_char(c: char) -> bool {
@@ -517,98 +565,4 @@ fn is_telling(text: &str) -> bool {
         best = best.max(run);
     }
     best >= 4 && !text.contains('%') && !text.contains('{') && !text.contains('\\')
-}
-
-fn report_numbers(mut hits: Vec<Hit<'_>>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
-    hits.sort_by(|a, b| (a.function, a.literal, a.row).cmp(&(b.function, b.literal, b.row)));
-    let mut groups: Vec<&[Hit<'_>]> =
-        hits.chunk_by(|a, b| a.function == b.function && a.literal == b.literal).collect();
-    groups.sort_by_key(|group| (group[0].function, group[0].row));
-    for function in groups.chunk_by(|a, b| a[0].function == b[0].function) {
-        let shown = (limits.magic_numbers.max_per_function as usize).min(function.len());
-        let place = match facts.functions.get(function[0][0].function as usize) {
-            Some(function) => format!("`{}`", function.name),
-            None => "the file's top level".to_owned(),
-        };
-        for (position, group) in function[..shown].iter().enumerate() {
-            let first = &group[0];
-            let rest = &function[shown..];
-            let more = if position + 1 == shown && !rest.is_empty() {
-                let others: Vec<&str> = rest.iter().take(LINES_NAMED).map(|group| group[0].literal).collect();
-                let dots = if rest.len() > LINES_NAMED { ", …" } else { "" };
-                format!("; {} more here: {}{dots}", rest.len(), others.join(", "))
-            } else {
-                String::new()
-            };
-            let times = match group.len() {
-                1 => String::new(),
-                count => format!(" {count} times"),
-            };
-            out.push(Smell {
-                kind: Kind::MagicNumbers,
-                priority: Priority::P3,
-                severity: Severity::Low,
-                confidence: if first.usage == Use::Argument { Confidence::Low } else { Confidence::Medium },
-                line_start: first.row + 1,
-                line_end: first.row + 1,
-                title: format!("{} is not explained by a name", first.literal),
-                explanation: format!(
-                    "{} stands{times} {} in {place} and neither a name nor a comment on its line says what it means{more}.",
-                    first.literal,
-                    first.usage.word(),
-                ),
-                subject: format!("{place}: {}", first.literal),
-                anchor: (first.row + 1, first.row + 1),
-                figure: Some(group.len() as f64),
-                quote: None,
-                suggestion: Some(Suggestion {
-                    text: format!("Give {} a name that says what it means, as a constant.", first.literal),
-                    replacement: None,
-                    lines: None,
-                }),
-            });
-        }
-    }
-}
-
-fn report_texts(mut texts: Vec<(&[u8], u32)>, limits: &Limits, out: &mut Vec<Smell>) {
-    texts.sort_unstable();
-    for group in texts.chunk_by(|a, b| a.0 == b.0) {
-        if (group.len() as u64) < u64::from(limits.magic_numbers.min_string_repeats.max(2)) {
-            continue;
-        }
-        let Ok(text) = std::str::from_utf8(group[0].0) else { continue };
-        if looks_secret(text) {
-            continue;
-        }
-        // The second place is the first that repeats.
-        let row = group[1].1 + 1;
-        let lines: Vec<String> = group.iter().take(LINES_NAMED).map(|(_, row)| (row + 1).to_string()).collect();
-        let dots = if group.len() > LINES_NAMED { ", …" } else { "" };
-        let short = compact(text, 40);
-        out.push(Smell {
-            kind: Kind::MagicNumbers,
-            priority: Priority::P3,
-            severity: Severity::Low,
-            confidence: Confidence::Medium,
-            line_start: row,
-            line_end: row,
-            title: format!("\"{short}\" is written out {} times", group.len()),
-            explanation: format!(
-                "\"{short}\" stands {} times in this file (lines {}{dots}); from {} on one constant keeps them the same.",
-                group.len(),
-                lines.join(", "),
-                limits.magic_numbers.min_string_repeats,
-            ),
-            subject: format!("\"{}\"", compact(text, 200)),
-            anchor: (row, row),
-            figure: Some(group.len() as f64),
-            quote: None,
-            suggestion: Some(Suggestion {
-                text: "Declare it once as a constant and use the name.".to_owned(),
-                replacement: None,
-                lines: None,
-            }),
-        });
-    }
 }

@@ -100,14 +100,7 @@ fn table(language: Language) -> Table {
             (Role::Arguments, &["arguments"]),
             (
                 Role::Call,
-                &[
-                    "call_expression",
-                    "field_expression",
-                    "try_expression",
-                    "await_expression",
-                    "if_expression",
-                    "condition",
-                ],
+                &["call_expression", "field_expression", "try_expression", "await_expression", "if_expression"],
             ),
             (Role::Named, &["let_declaration", "assignment_expression", "field_initializer"]),
             (
@@ -348,10 +341,7 @@ fn table(language: Language) -> Table {
             (Role::Number, &["integer_literal", "real_literal"]),
             (Role::Text, &["string_literal", "verbatim_string_literal"]),
             (Role::Comment, &["comment"]),
-            (
-                Role::Through,
-                &["parenthesized_expression", "prefix_unary_expression", "cast_expression", "equals_value_clause"],
-            ),
+            (Role::Through, &["parenthesized_expression", "prefix_unary_expression", "cast_expression"]),
             (Role::Binary, &["binary_expression"]),
             (Role::Arguments, &["argument_list"]),
             (
@@ -478,7 +468,7 @@ fn table(language: Language) -> Table {
             (Role::Call, &["arithmetic_expansion"]),
             (Role::Named, &["variable_assignment"]),
             (Role::Declaration, &["declaration_command"]),
-            (Role::Skip, &["array", "subscript", "case_item", "test_command"]),
+            (Role::Skip, &["array", "subscript", "case_item"]),
             (Role::Interpolation, &["simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"]),
         ],
     }
