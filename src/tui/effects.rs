@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::load::Loader;
 use super::message::{Asked, Command, Message, Subject, Tab, TriageLine, TriageOrder};
@@ -15,7 +16,7 @@ use super::terminal::Mailbox;
 use crate::config::Ambient;
 use crate::domain::{Actor, Disposition, RunId, Scope, Source, TriageAction};
 use crate::policy;
-use crate::runner::{Cancelled, ReviewRequest, Runner};
+use crate::runner::{Cancelled, Requested, ReviewRequest, Runner};
 use crate::store::{Changed, Store, View, triage};
 
 /// Names of threads whose panics are caught: the terminal stays as it is.
@@ -29,6 +30,11 @@ pub struct Effects {
     runner: Sender<Ask>,
     filter: Sender<Command>,
 }
+
+/// Wishes for pages that follow each other faster are of one motion.
+const IN_A_ROW: Duration = Duration::from_millis(90);
+/// A motion has come to rest when no wish has followed for so long.
+const AT_REST: Duration = Duration::from_millis(50);
 
 enum Read {
     Page { view: Arc<View>, subject: Subject, tab: Tab },
@@ -142,14 +148,22 @@ fn watch(store: &Store, written: &AtomicU64, messages: &Mailbox) {
 
 /// Pages, the newest wish first: what was wished for before it is no longer on the screen.
 fn read(mut loader: Loader, reads: &Receiver<Read>, messages: &Mailbox) {
+    let mut last: Option<Instant> = None;
     while let Ok(first) = reads.recv() {
         let (mut page, mut files) = (None, None);
-        for wish in std::iter::once(first).chain(reads.try_iter()) {
+        let mut wish = Some(first);
+        // One key is answered at once. While keys follow each other, as under a finger that stays down, only the page
+        // where they come to rest is read: the others would be gone before anybody saw them.
+        let in_a_row = last.is_some_and(|last| last.elapsed() < IN_A_ROW);
+        loop {
             match wish {
-                Read::Page { view, subject, tab } => page = Some((view, subject, tab)),
-                Read::Files { run } => files = Some(run),
+                Some(Read::Page { view, subject, tab }) => page = Some((view, subject, tab)),
+                Some(Read::Files { run }) => files = Some(run),
+                None => break,
             }
+            wish = if in_a_row { reads.recv_timeout(AT_REST).ok() } else { reads.try_recv().ok() };
         }
+        last = Some(Instant::now());
         if let Some((view, subject, tab)) = page {
             loader.load(&view, &subject, tab, &mut |loaded| {
                 let _ = messages.send(Message::Loaded { subject: subject.clone(), tab, loaded: Box::new(loaded) });
@@ -225,7 +239,7 @@ fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Mailbox) {
                     Ok(requested) => Ok(Asked {
                         nothing: matches!(requested.decision.action, policy::Action::Skip),
                         run: Some(requested.run.run_id.as_str().to_owned()),
-                        text: requested.decision.reason,
+                        text: told(&requested),
                     }),
                     Err(error) => Err(error.to_string()),
                 })
@@ -246,6 +260,18 @@ fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Mailbox) {
         if messages.send(message).is_err() {
             return;
         }
+    }
+}
+
+/// What became of a wish, in a sentence.
+fn told(requested: &Requested) -> String {
+    let (scope, reason) = (&requested.run.scope, &requested.decision.reason);
+    match &requested.decision.action {
+        policy::Action::Launch { .. } => format!("reviewing {scope}"),
+        policy::Action::Adopt(_) => format!("{scope} is being reviewed already: {reason}"),
+        policy::Action::Reuse(_) => format!("{scope} has been reviewed already: {reason}"),
+        policy::Action::Resume { .. } => format!("reviewing {scope}: {reason}"),
+        policy::Action::Skip => reason.clone(),
     }
 }
 

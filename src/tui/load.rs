@@ -15,7 +15,7 @@ use crate::git::{Change, FileChange, Filter, LineOrigin, Repo};
 use crate::store::{Store, View};
 
 /// Lines of code shown before and after the anchor.
-const CONTEXT: u32 = 4;
+const CONTEXT: u32 = 3;
 /// Longer anchors are read up to here; the page shows less.
 const MAX_LINES: u32 = 400;
 /// From this line on highlighting may take so long that the plain code is shown first.
@@ -33,6 +33,9 @@ const KEPT: usize = 16;
 /// Where the ledger's text comes from.
 pub type LedgerSource = Box<dyn Fn() -> Result<Option<LedgerText>, String> + Send>;
 
+/// The latest few, by commit and path or by two commits.
+type Kept<T> = VecDeque<((String, String), Arc<T>)>;
+
 /// Everything that is needed to read a page.
 pub struct Loader {
     pub store: Store,
@@ -41,8 +44,8 @@ pub struct Loader {
     pub filter: Filter,
     pub ledger: LedgerSource,
     pub highlighter: Highlighter,
-    files: VecDeque<((String, String), Arc<Vec<String>>)>,
-    changes: VecDeque<((String, String), Arc<Change>)>,
+    files: Kept<Vec<String>>,
+    changes: Kept<Change>,
     warm: bool,
 }
 
@@ -182,7 +185,7 @@ impl Loader {
     fn log(&self, view: &Arc<View>, subject: &Subject) -> Result<Loaded, String> {
         let run = self.run_of(view, subject)?;
         let entries = self.store.read_journal(&run.run_id).map_err(|error| error.to_string())?;
-        Ok(Loaded::Log { run: Some(run), entries })
+        Ok(Loaded::Log { run: Some(Box::new(run)), entries })
     }
 
     fn diff(&mut self, view: &Arc<View>, subject: &Subject) -> Result<Loaded, String> {
@@ -295,7 +298,7 @@ impl Loader {
             rows.insert(&file.path, row(&file.path, FileState::Covered));
         }
         for file in &output.coverage.left_out {
-            rows.insert(&file.path, row(&file.path, FileState::LeftOut(reason(file.reason))));
+            rows.insert(&file.path, row(&file.path, FileState::LeftOut(reason_word(file.reason))));
         }
         for finding in &output.findings {
             let path = finding.repo_relative_path.as_str();
@@ -307,7 +310,7 @@ impl Loader {
 }
 
 /// The reason in the width of a list.
-fn reason(reason: crate::domain::LeftOutReason) -> &'static str {
+pub fn reason_word(reason: crate::domain::LeftOutReason) -> &'static str {
     use crate::domain::LeftOutReason as R;
     match reason {
         R::Generated => "generated",

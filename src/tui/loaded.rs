@@ -12,7 +12,7 @@ pub enum Loaded {
     /// One file's change, or all of a run's.
     Diff(Vec<Diff>),
     Log {
-        run: Option<RunRecord>,
+        run: Option<Box<RunRecord>>,
         entries: Vec<JournalEntry>,
     },
     /// The exact text, and how many tokens it costs an assistant; `None` when there is nothing to say.

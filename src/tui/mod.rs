@@ -119,7 +119,7 @@ pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
     let left = cockpit.terminal.leave();
     match end {
         // The terminal is gone: that it cannot be given back is no news.
-        Ok(Some(End::HungUp)) => return Ok(Exit::Signal),
+        Ok(Some(End::HungUp)) => Ok(Exit::Signal),
         Ok(end) => {
             left?;
             Ok(if end.is_some() { Exit::Signal } else { Exit::Quit })

@@ -32,7 +32,7 @@ pub fn build(app: &App, width: usize) -> Doc {
                 difference(app, diff, &mut doc);
             }
         }
-        Some(Loaded::Log { run, entries }) => log(app, run.as_ref(), entries, width, &mut doc),
+        Some(Loaded::Log { run, entries }) => log(app, run.as_deref(), entries, width, &mut doc),
         Some(Loaded::Ledger(ledger)) => the_ledger(ledger.as_ref(), width, &mut doc),
         Some(Loaded::Failed(error)) => doc.paragraph(Role::Warn, error, width),
         None if app.tab == Tab::Page && app.subject == Subject::Nothing => nothing(app, width, &mut doc),
@@ -225,14 +225,10 @@ fn replaced(excerpt: &Excerpt, start: u32, end: u32, replacement: &str, doc: &mu
         let Some(line) = number.checked_sub(excerpt.first).and_then(|index| excerpt.lines.get(index as usize)) else {
             continue;
         };
-        let mut shown = Line::of(Role::Removed, "- ").and(Role::Removed, line);
-        shown.fill = Some(Role::Removed);
-        doc.push(shown);
+        doc.push(Line::of(Role::Removed, "- ").and(Role::Removed, line));
     }
     for line in text::lines(replacement.trim_end_matches('\n'), 4).split('\n') {
-        let mut shown = Line::of(Role::Added, "+ ").and(Role::Added, line);
-        shown.fill = Some(Role::Added);
-        doc.push(shown);
+        doc.push(Line::of(Role::Added, "+ ").and(Role::Added, line));
     }
 }
 
@@ -316,9 +312,9 @@ fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         if !left.is_empty() {
             doc.field("left out", NAMES, Role::Muted, &text::count(left.len(), "file"), width);
             for file in left.iter().take(8) {
-                let reason = file.reason.to_string();
+                let reason = super::load::reason_word(file.reason);
                 let line = Line::of(Role::Muted, &" ".repeat(NAMES)).and(Role::Normal, &file.path);
-                doc.push(line.tail(Role::Faint, &reason));
+                doc.push(line.tail(Role::Faint, reason));
             }
             if left.len() > 8 {
                 let more = format!("{}and {} more", " ".repeat(NAMES), left.len() - 8);
@@ -384,7 +380,7 @@ pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

@@ -49,7 +49,9 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
             if let Some(run) = &asked.run {
                 data::select_run(app, run);
             }
-            app.say(Tone::Done, asked.text);
+            let first = app.first_review == FirstReview::Asked && !asked.nothing;
+            let note = if first { ": a first review, offline and at no cost" } else { "" };
+            app.say(Tone::Done, format!("{}{note}", asked.text));
         }
         Message::Requested(Err(error)) => {
             if app.first_review == FirstReview::Asked {

@@ -84,11 +84,9 @@ fn typed(app: &mut App, commands: &mut Vec<Command>) {
     let Overlay::Prompt(prompt) = &app.overlay else { return };
     let text = prompt.line.text().trim().to_owned();
     match &prompt.kind {
-        PromptKind::Filter { .. } => {
-            if text != app.filter_text {
-                app.filter_text = text;
-                data::refilter(app, commands);
-            }
+        PromptKind::Filter { .. } if text != app.filter_text => {
+            app.filter_text = text;
+            data::refilter(app, commands);
         }
         PromptKind::Search { from, .. } => {
             let from = *from;

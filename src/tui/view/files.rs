@@ -46,7 +46,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         painter.put(x, y, 1, sign, role);
         let mut right = x + width;
         if !none {
-            right -= 12;
+            right -= 16;
             runs::counts(painter, right, y, file.counts, RunStatus::Completed);
         } else if !word.is_empty() {
             let used = painter.put_right(x, y, width, word, Role::Faint);

@@ -11,7 +11,7 @@ use crate::domain::Priority;
 use crate::domain::RunStatus;
 
 /// What the columns of [`counts`] are.
-pub const COUNTS: &str = "p0 p1 p2 p3";
+pub const COUNTS: &str = "p0  p1  p2  p3";
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
@@ -55,8 +55,8 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         // From the right edge: counts, tokens, when, reviewer; what does not fit is left out, the scope stays.
         let mut right = x + width;
         let room = |right: u16, need: u16, least: u16| right.saturating_sub(left) >= need + least;
-        if room(right, 12, 14) {
-            right -= 12;
+        if room(right, 16, 10) {
+            right -= 16;
             counts(painter, right, y, run.counts, run.status);
         }
         if has_tokens && room(right, 7, 26) {
@@ -96,18 +96,18 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     painter.thumb(body, app.run_cursor.offset, app.runs.len());
 }
 
-/// Findings by priority, three columns each.
+/// Findings by priority, four columns each.
 pub fn counts(painter: &mut Painter<'_>, x: u16, y: u16, counts: [u32; 4], status: RunStatus) {
     for priority in Priority::ALL {
         let n = counts[priority.index()];
-        let x = x + priority.index() as u16 * 3;
+        let x = x + priority.index() as u16 * 4;
         if n == 0 {
             if status == RunStatus::Completed || counts != [0; 4] {
-                painter.put_right(x, y, 3, painter.app.glyphs.none, Role::Faint);
+                painter.put_right(x, y, 4, painter.app.glyphs.none, Role::Faint);
             }
         } else {
-            let text = if n > 99 { "99".to_owned() } else { n.to_string() };
-            painter.put_right(x, y, 3, &text, Role::of_priority(priority));
+            let text = if n > 999 { format!("{}k", n / 1000) } else { n.to_string() };
+            painter.put_right(x, y, 4, &text, Role::of_priority(priority));
         }
     }
 }
