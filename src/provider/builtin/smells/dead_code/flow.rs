@@ -39,8 +39,8 @@ impl Walk<'_, '_> {
         let node = &source.nodes[statement];
         let block = node.parent as usize;
         let is_block = roles.role(source.nodes[block].kind) == Role::Block
-            // Ruby's and Rust's names for other things.
-            && !(statement == block);
+            // The root is its own parent.
+            && statement != block;
         if !is_block || node.is_error() || source.nodes[block].is_error() {
             return;
         }

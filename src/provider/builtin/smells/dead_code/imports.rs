@@ -231,8 +231,7 @@ impl Walk<'_, '_> {
             source
                 .descendants(index)
                 .filter(|&child| kinds.name.is(source.nodes[child].kind))
-                .filter(|&child| source.nodes[child].end == source.nodes[index].end)
-                .last()
+                .rfind(|&child| source.nodes[child].end == source.nodes[index].end)
         });
         if let Some(name) = name {
             self.add(index, name, Confidence::High);

@@ -226,8 +226,8 @@ impl Walk<'_, '_> {
             None => return,
         };
         let bytes = source.bytes(&source.nodes[name]);
-        if bytes.starts_with(b"_") || bytes.is_empty() || bytes == b"ignored" || bytes == b"unused" || bytes == b"dummy"
-        {
+        let says_so = [&b"_"[..], b"unused", b"ignore", b"dummy"].iter().any(|start| bytes.starts_with(start));
+        if says_so || bytes.is_empty() {
             return;
         }
         if self.locals.is_empty() {
