@@ -329,11 +329,7 @@ impl Walk<'_, '_> {
         match source.language {
             // Modules below this one see what is private here.
             Language::Rust => {
-                memchr::memmem::find(source.text, b"#![allow(dead_code").is_some()
-                    || source.nodes.iter().enumerate().any(|(index, node)| {
-                        self.roles.kinds.mod_item.is(node.kind)
-                            && source.child_in(index, self.roles.fields.body).is_none()
-                    })
+                self.child_modules == Some(true) || memchr::memmem::find(source.text, b"#![allow(dead_code").is_some()
             }
             // Without imports and exports the top level belongs to the page.
             Language::JavaScript | Language::TypeScript | Language::Tsx => {

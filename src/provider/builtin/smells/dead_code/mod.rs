@@ -164,21 +164,32 @@ impl<'a, 's> Walk<'a, 's> {
         self.source.text.get(from..to).unwrap_or_default()
     }
 
-    /// The named child before a node, comments aside.
+    /// The named sibling before a node, comments aside.
     fn before(&self, index: NodeIndex) -> Option<&'a Node> {
-        let parent = self.source.nodes[index].parent as usize;
-        self.source
-            .children(parent)
-            .take_while(|&child| child < index)
-            .map(|child| &self.source.nodes[child])
-            .filter(|node| node.is_named() && self.roles.role(node.kind) != Role::Comment)
-            .last()
+        let nodes = &self.source.nodes;
+        let parent = nodes[index].parent;
+        let mut first = index;
+        loop {
+            // The node just before a sibling is the last one inside of the sibling before.
+            let mut at = first.checked_sub(1).filter(|&at| at != parent as usize)?;
+            while nodes[at].parent != parent {
+                at = nodes[at].parent as usize;
+            }
+            let node = &nodes[at];
+            if node.is_named() && self.roles.role(node.kind) != Role::Comment {
+                return Some(node);
+            }
+            first = at;
+        }
     }
 
     fn report(mut self, out: &mut Vec<Smell>) {
         out.append(&mut self.flow);
         self.report_imports(out);
         self.report_locals(out);
+        if self.source.language == Language::Rust {
+            self.has_child_modules();
+        }
         self.report_functions(out);
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! GLOBAL_VARIABLES and MUTABLE_SHARED_STATE report from this list; [`State::is_shared`] decides which of the two does.
 
+use std::collections::HashSet;
+
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::limits::Limits;
@@ -139,6 +141,7 @@ struct Collector<'a, 's> {
     roles: &'static Roles,
     names: Names,
     found: Vec<State>,
+    known: HashSet<&'s [u8]>,
     has_errors: bool,
 }
 
@@ -149,7 +152,15 @@ pub fn collect(source: &Source<'_>, facts: &Facts) -> Vec<State> {
     }
     let has_errors = source.nodes.iter().any(|node| node.is_error());
     let roles = Roles::of(source.language);
-    let mut collector = Collector { source, facts, roles, names: Names::default(), found: Vec::new(), has_errors };
+    let mut collector = Collector {
+        source,
+        facts,
+        roles,
+        names: Names::default(),
+        found: Vec::new(),
+        known: HashSet::new(),
+        has_errors,
+    };
     collector.declarations();
     if collector.found.is_empty() {
         return Vec::new();
@@ -211,8 +222,7 @@ impl Collector<'_, '_> {
         if bytes.is_empty() || bytes == b"_" || bytes.starts_with(b"__") {
             return;
         }
-        let known = self.found.iter().any(|state| self.source.bytes(&self.source.nodes[state.name]) == bytes);
-        if known {
+        if !self.known.insert(bytes) {
             return;
         }
         self.names.want(bytes);
