@@ -449,6 +449,11 @@ impl Store {
         if let Some(file) = files::open_read(&path)? {
             let mut seen = HashSet::new();
             lines::backwards(&file, |line| {
+                // Earlier lines of a run that was seen, as this version writes them: most, and not worth parsing.
+                let id = line.strip_prefix(b"{\"run_id\":\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
+                if id.and_then(|id| std::str::from_utf8(id).ok()).is_some_and(|id| seen.contains(id)) {
+                    return ControlFlow::Continue(());
+                }
                 let Some(run) = parse::run(line) else { return ControlFlow::Continue(()) };
                 if seen.insert(run.run_id.clone().into_owned()) {
                     newest.push((run.created_at.as_millisecond(), line.to_vec()));
