@@ -49,6 +49,7 @@ pub(super) struct Fields {
     pub operator: u16,
     pub property: u16,
     pub field: u16,
+    pub of_type: u16,
 }
 
 impl Fields {
@@ -70,6 +71,7 @@ impl Fields {
             operator: id("operator"),
             property: id("property"),
             field: id("field"),
+            of_type: id("type"),
         }
     }
 }
@@ -139,7 +141,9 @@ pub(super) fn has_word<S: AsRef<str>>(name: &str, words: &[S]) -> bool {
 
 /// `MAX_SIZE`, `X2`: at least two characters, none of them lower case.
 pub(super) fn is_upper_case(name: &str) -> bool {
-    name.len() > 1 && name.bytes().any(|byte| byte.is_ascii_uppercase()) && !name.bytes().any(|b| b.is_ascii_lowercase())
+    name.len() > 1
+        && name.bytes().any(|byte| byte.is_ascii_uppercase())
+        && !name.bytes().any(|b| b.is_ascii_lowercase())
 }
 
 /// A text on one line with single blanks, cut at a number of characters.
