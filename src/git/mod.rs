@@ -8,6 +8,7 @@ mod bytes;
 mod change;
 mod error;
 mod filter;
+mod freeze;
 mod ignored;
 mod index;
 mod read;
@@ -15,6 +16,8 @@ mod repo;
 mod scan;
 mod scope;
 mod snapshot;
+mod staged;
+mod trees;
 
 pub use error::GitError;
 pub use filter::Judge;

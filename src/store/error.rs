@@ -1,6 +1,7 @@
 //! What can go wrong in the store, each with its path.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -15,4 +16,51 @@ pub enum StoreError {
     NoRun { id: String, path: PathBuf },
     #[error("cannot write {what} as JSON: {source}")]
     Encode { what: &'static str, source: serde_json::Error },
+}
+
+impl StoreError {
+    /// Turns an IO error into one that names its file: `.map_err(StoreError::io("read", &path))`.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+
+    /// The way out, as a sentence for a person.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Io { source, path, .. } => match source.kind() {
+                ErrorKind::StorageFull => {
+                    "the disk is full: free some space (`revdeck store prune` removes old journals) and try again; \
+                     nothing half-written was kept"
+                        .into()
+                }
+                ErrorKind::QuotaExceeded => {
+                    "your disk quota is used up: free some space (`revdeck store prune` removes old journals)".into()
+                }
+                ErrorKind::FileTooLarge => {
+                    "the file may not grow further (a file size limit is set, see `ulimit -f`); nothing half-written \
+                     was kept"
+                        .into()
+                }
+                ErrorKind::ReadOnlyFilesystem => {
+                    "the store is on a read-only file system: reading works; set REVDECK_HOME to a folder that can be \
+                     written to review or triage"
+                        .into()
+                }
+                ErrorKind::PermissionDenied => format!(
+                    "{} belongs to somebody else or is protected: give yourself access, or set REVDECK_HOME to a \
+                     folder of your own",
+                    path.display()
+                ),
+                ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+                    format!("a file is in the way of a folder of the store: move it ({})", path.display())
+                }
+                _ => "run `revdeck store verify` to see whether the store is whole".into(),
+            },
+            Self::Newer { .. } => {
+                "upgrade revdeck to write to this store; reading it goes on working with this version".into()
+            }
+            Self::NoRun { .. } => "`revdeck runs` lists the runs of this repository".into(),
+            Self::Encode { .. } => "this is a fault in revdeck; please report it".into(),
+        }
+    }
 }

@@ -2,22 +2,62 @@
 //!
 //! Invariants: one write per line under an exclusive lock; what carries a finding or a change of state is synced
 //! before the call returns; nothing is rewritten in place; lock files are never unlinked; every error names its path.
+//!
+//! | file | for |
+//! |---|---|
+//! | `files` | private folders, appends that seal torn lines, atomic sidecars |
+//! | `lines` | lines of a file, forwards and backwards |
+//! | `lock` | the store's lock, and each run's as the proof of liveness |
+//! | `record` | run records: the latest of a run, changes that keep unknown fields |
+//! | `journal` | a run's journal: append, read, follow |
+//! | `output` | outputs, findings by id, dispositions |
+//! | [`triage`] | undo and redo, pure |
+//! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
+//! | `load`, `checkpoint`, `view` | from files to a [`View`], the derived file that makes it quick |
+//! | `tail` | waiting for changes |
+//! | `check`, `prune` | verify, repair, prune |
 
+mod check;
+mod checkpoint;
+mod columns;
 mod error;
+mod files;
+mod journal;
+mod lines;
+mod live;
+mod load;
+mod lock;
+mod output;
+mod parse;
+mod prune;
+mod record;
+mod shelf;
+mod tail;
+pub mod triage;
 mod view;
 
+pub use check::{Problem, Report};
 pub use error::StoreError;
+pub use journal::{Follow, Journal};
+pub use prune::Pruned;
+pub use tail::{Changed, Stopper, Tail};
 pub use view::{FindingRow, RunRow, View, ViewBuilder};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::domain::{Disposition, Finding, FindingId, JournalEntry, RunEvent, RunId, RunOutput, RunRecord, Time};
+use crate::domain::{Disposition, JournalEntry, RunId, RunRecord, SCHEMA_VERSION, Time};
 
-/// The store of one repository: `<home>/state/review/repo-<key>/auto-review`.
+use files::{Existing, Sync};
+use lock::StoreLock;
+
+/// The store of one repository: `<home>/state/review/repo-<key>/auto-review`. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
+    info: RepoInfo,
+    /// The schema version of a store that a newer revdeck made.
+    newer: Option<u32>,
 }
 
 /// What `repo.json` says about the repository.
@@ -35,140 +75,214 @@ pub struct RunLock {
     _file: std::fs::File,
 }
 
-/// Appends to one run's journal. One writer per run: whoever holds its [`RunLock`].
-#[derive(Debug)]
-pub struct Journal {
-    _path: PathBuf,
-}
-
-impl Journal {
-    /// Appends an event with the next sequence number; synced when it carries a finding or a change of state.
-    pub fn append(&mut self, _at: Time, _event: RunEvent) -> Result<JournalEntry, StoreError> {
-        unimplemented!()
-    }
-}
-
 impl Store {
     /// The store below a state folder. Reads of a store that does not exist yet find it empty; the first write makes it.
-    pub fn open(_state: &Path, _info: RepoInfo) -> Result<Self, StoreError> {
-        unimplemented!()
+    /// A store of a newer schema opens, too: every write to it is refused.
+    pub fn open(state: &Path, info: RepoInfo) -> Result<Self, StoreError> {
+        // A key is a hash; anything else in it must not lead out of the folder.
+        let key: String = info.key.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect();
+        let root = state.join("review").join(format!("repo-{key}")).join("auto-review");
+        let mut store = Self { root, info, newer: None };
+        store.newer = store.schema()?.filter(|version| *version > SCHEMA_VERSION);
+        Ok(store)
     }
 
     pub fn root(&self) -> &Path {
         &self.root
     }
 
+    /// What `repo.json` says, or will say once something is written.
+    pub fn info(&self) -> &RepoInfo {
+        &self.info
+    }
+
+    pub(crate) fn runs_path(&self) -> PathBuf {
+        self.root.join("runs.ndjson")
+    }
+
+    fn triage_path(&self) -> PathBuf {
+        self.root.join("triage.ndjson")
+    }
+
+    fn journal_path(&self, id: &str) -> PathBuf {
+        self.root.join("events").join(format!("{id}.jsonl"))
+    }
+
+    fn output_path(&self, id: &str) -> PathBuf {
+        self.root.join("outputs").join(format!("{id}.json"))
+    }
+
+    fn lock_path(&self, id: &str) -> PathBuf {
+        self.root.join("locks").join(format!("{id}.lock"))
+    }
+
+    fn checkpoint_path(&self) -> PathBuf {
+        self.root.join("view.cache")
+    }
+
+    /// The schema version in `repo.json`; `None` when it is not there or damaged (`verify` tells).
+    fn schema(&self) -> Result<Option<u32>, StoreError> {
+        #[derive(serde::Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        let bytes = files::read(&self.root.join("repo.json"))?.unwrap_or_default();
+        Ok(serde_json::from_slice::<Versioned>(&bytes).ok().map(|repo| repo.version))
+    }
+
+    fn newer(&self) -> Option<StoreError> {
+        self.newer.map(|found| StoreError::Newer { path: self.root.clone(), found, known: SCHEMA_VERSION })
+    }
+
+    /// Before every write: the folder is there, says which repository it is for, and is not of a newer version.
+    fn prepare(&self) -> Result<(), StoreError> {
+        match self.schema()? {
+            Some(found) if found > SCHEMA_VERSION => {
+                Err(StoreError::Newer { path: self.root.clone(), found, known: SCHEMA_VERSION })
+            }
+            Some(_) => Ok(()),
+            None => {
+                files::make_folder(&self.root)?;
+                let mut json = serde_json::to_vec_pretty(&self.info)
+                    .map_err(|source| StoreError::Encode { what: "the repository's name", source })?;
+                json.push(b'\n');
+                files::write_atomically(&self.root.join("repo.json"), &json, Existing::Keep)
+            }
+        }
+    }
+
     /// Runs `work` under the store's exclusive lock, so that a decision and the line that records it are one step.
-    /// Appends inside it must go through `Locked`.
-    pub fn locked<T>(&self, _work: impl FnOnce(&Locked<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        unimplemented!()
+    /// Keep it short: every other writer waits. A nested call from the same thread is part of the outer one.
+    pub fn locked<T>(&self, work: impl FnOnce(&Locked<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.locked_as(work)
+    }
+
+    /// As [`Store::locked`], for work that has errors of its own.
+    pub fn locked_as<T, E: From<StoreError>>(&self, work: impl FnOnce(&Locked<'_>) -> Result<T, E>) -> Result<T, E> {
+        self.prepare()?;
+        let _lock = StoreLock::take(&self.root)?;
+        work(&Locked { store: self })
     }
 
     /// The latest record of a run.
-    pub fn run(&self, _id: &RunId) -> Result<Option<RunRecord>, StoreError> {
-        unimplemented!()
+    pub fn run(&self, id: &RunId) -> Result<Option<RunRecord>, StoreError> {
+        Ok(record::latest(&self.runs_path(), id)?.map(|latest| latest.record))
     }
 
     /// Changes a run's record: reads its latest line, applies `change`, appends the result; fields this version does
     /// not know survive. A terminal status never changes to another (the call then returns the record as it is).
     pub fn update_run(
         &self,
-        _id: &RunId,
-        _now: Time,
-        _change: impl FnOnce(&mut RunRecord),
+        id: &RunId,
+        now: Time,
+        change: impl FnOnce(&mut RunRecord),
     ) -> Result<RunRecord, StoreError> {
-        unimplemented!()
+        self.locked(|locked| locked.update_run(id, now, change))
     }
 
-    /// Opens a run's journal for appending; seals a torn last line.
-    pub fn journal(&self, _id: &RunId) -> Result<Journal, StoreError> {
-        unimplemented!()
+    /// Opens a run's journal for appending; seals a torn last line. Only for the holder of the run's lock.
+    pub fn journal(&self, id: &RunId) -> Result<Journal, StoreError> {
+        self.prepare()?;
+        Journal::open(&self.journal_path(id.as_str()))
     }
 
     /// Every readable entry of a run's journal, in order.
-    pub fn read_journal(&self, _id: &RunId) -> Result<Vec<JournalEntry>, StoreError> {
-        unimplemented!()
+    pub fn read_journal(&self, id: &RunId) -> Result<Vec<JournalEntry>, StoreError> {
+        self.follow_journal(id, 0).advance()
     }
 
-    /// Writes `outputs/<run_id>.json` atomically. An output that is there already stays.
-    pub fn write_output(&self, _output: &RunOutput) -> Result<(), StoreError> {
-        unimplemented!()
-    }
-
-    /// The result of a run: its output, or what its journal holds so far.
-    pub fn output(&self, _id: &RunId) -> Result<Option<RunOutput>, StoreError> {
-        unimplemented!()
-    }
-
-    /// One finding with its present status, as its last run reported it.
-    pub fn finding(&self, _id: &FindingId) -> Result<Option<Finding>, StoreError> {
-        unimplemented!()
-    }
-
-    /// Everything ever said about a finding, oldest first.
-    pub fn dispositions(&self, _id: &FindingId) -> Result<Vec<Disposition>, StoreError> {
-        unimplemented!()
+    /// Reads a journal as it grows, from the entry with number `from` on.
+    pub fn follow_journal(&self, id: &RunId, from: u64) -> Follow {
+        Follow::new(self.journal_path(id.as_str()), from)
     }
 
     /// Appends dispositions as one write, synced.
-    pub fn append_dispositions(&self, _lines: &[Disposition]) -> Result<(), StoreError> {
-        unimplemented!()
+    pub fn append_dispositions(&self, lines: &[Disposition]) -> Result<(), StoreError> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = Vec::with_capacity(lines.len() * 256);
+        for line in lines {
+            serde_json::to_writer(&mut bytes, line)
+                .map_err(|source| StoreError::Encode { what: "a disposition", source })?;
+            bytes.push(b'\n');
+        }
+        self.locked(|locked| files::append(&locked.store.triage_path(), &bytes, Sync::Now))
     }
 
     /// Takes a run's lock; `None` when another process holds it.
-    pub fn lock_run(&self, _id: &RunId) -> Result<Option<RunLock>, StoreError> {
-        unimplemented!()
+    pub fn lock_run(&self, id: &RunId) -> Result<Option<RunLock>, StoreError> {
+        self.prepare()?;
+        files::make_folder(&self.root.join("locks"))?;
+        lock::lock_run(&self.lock_path(id.as_str()))
     }
 
     /// Whether some process holds the run's lock.
-    pub fn is_live(&self, _id: &RunId) -> Result<bool, StoreError> {
-        unimplemented!()
+    pub fn is_live(&self, id: &RunId) -> Result<bool, StoreError> {
+        lock::is_held(&self.lock_path(id.as_str()))
     }
 
+    /// The epoch; 0 before it was ever advanced.
     pub fn epoch(&self) -> Result<u64, StoreError> {
-        unimplemented!()
+        let bytes = files::read(&self.root.join("epoch"))?.unwrap_or_default();
+        Ok(std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0))
     }
 
     /// Adds one to the epoch and returns it.
     pub fn advance_epoch(&self) -> Result<u64, StoreError> {
-        unimplemented!()
-    }
-
-    /// Everything, for lists: all runs and findings with their present status.
-    pub fn view(&self) -> Result<Arc<View>, StoreError> {
-        unimplemented!()
-    }
-
-    /// The newest runs and their findings only, read from the end of the files: for a first paint at once.
-    pub fn recent(&self, _runs: usize) -> Result<Arc<View>, StoreError> {
-        unimplemented!()
+        self.locked(|locked| {
+            let next = locked.store.epoch()?.saturating_add(1);
+            files::write_atomically(&self.root.join("epoch"), format!("{next}\n").as_bytes(), Existing::Replace)?;
+            Ok(next)
+        })
     }
 }
 
 /// Writes under the store's lock.
 #[derive(Debug)]
 pub struct Locked<'a> {
-    _store: &'a Store,
+    store: &'a Store,
 }
 
 impl Locked<'_> {
-    /// The view as it is under the lock.
+    /// The runs as they are under the lock, without findings: see [`Store::runs_view`].
     pub fn view(&self) -> Result<Arc<View>, StoreError> {
-        unimplemented!()
+        self.store.runs_view()
     }
 
     /// Appends a new run's first line.
-    pub fn create_run(&self, _record: &RunRecord) -> Result<(), StoreError> {
-        unimplemented!()
+    pub fn create_run(&self, record: &RunRecord) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(record).map_err(|source| StoreError::Encode { what: "a run", source })?;
+        line.push(b'\n');
+        files::append(&self.store.runs_path(), &line, Sync::Now)
     }
 
     /// As [`Store::update_run`].
     pub fn update_run(
         &self,
-        _id: &RunId,
-        _now: Time,
-        _change: impl FnOnce(&mut RunRecord),
+        id: &RunId,
+        now: Time,
+        change: impl FnOnce(&mut RunRecord),
     ) -> Result<RunRecord, StoreError> {
-        unimplemented!()
+        let path = self.store.runs_path();
+        let Some(mut latest) = record::latest(&path, id)? else {
+            return Err(StoreError::NoRun { id: id.to_string(), path });
+        };
+        let before = latest.record;
+        let mut after = before.clone();
+        change(&mut after);
+        if after == before || (before.status.is_terminal() && after.status != before.status) {
+            return Ok(before);
+        }
+        // Who a run is and when it was asked for are not open to change; time does not go backwards in a run.
+        after.run_id = before.run_id.clone();
+        after.created_at = before.created_at;
+        after.updated_at = now.max(before.updated_at);
+        record::overlay(&mut latest.raw, &record::to_object(&before)?, &record::to_object(&after)?);
+        let mut line =
+            serde_json::to_vec(&latest.raw).map_err(|source| StoreError::Encode { what: "a run's record", source })?;
+        line.push(b'\n');
+        files::append(&path, &line, Sync::Now)?;
+        Ok(after)
     }
 }

@@ -1,10 +1,15 @@
 //! The store as two tables of rows for lists: runs and findings, newest first.
 //!
-//! Rows are small and borrowed, so that a list draws the rows on screen without touching the others.
+//! Rows are small and borrowed, so that a list draws the rows on screen without touching the others. A view never
+//! changes; [`super::Store::refresh`] makes the next one, which shares with it all that is still the same.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
+use super::columns::{Columns, FINDING_ID, padded};
+use super::live::Live;
+use super::load::Settled;
+use super::shelf::Shelf;
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
 
 /// A run in a list. Times are milliseconds since 1970.
@@ -17,6 +22,7 @@ pub struct RunRow<'a> {
     pub model: &'a str,
     pub branch: &'a str,
     pub created_ms: i64,
+    /// The last change of the record; while the run works, the last line of its journal.
     pub updated_ms: i64,
     /// Findings by priority.
     pub counts: [u32; 4],
@@ -52,61 +58,119 @@ pub struct FindingRow<'a> {
     pub title: &'a str,
 }
 
-/// All runs and findings. Index 0 is the newest run; findings are in the order of the runs that last reported them.
+/// All runs and findings. Index 0 is the newest run; findings are in the order of the runs that last reported them, then
+/// by priority, path and line.
+///
+/// "Newest" is by the order in which runs were asked for, as the file has it, so that a clock that goes backwards
+/// changes no order. An index that is out of range gives an empty row.
 #[derive(Debug, Default)]
 pub struct View {
-    runs: Vec<RunRow<'static>>,
-    findings: Vec<FindingRow<'static>>,
-    run_index: HashMap<String, usize>,
-    finding_index: HashMap<String, usize>,
+    columns: Columns,
+    /// From an index to the row of [`Columns::runs`].
+    run_order: Vec<u32>,
+    finding_order: Shelf<u32>,
+    /// From a row to its index, made when first asked for.
+    run_rank: OnceLock<Vec<u32>>,
+    finding_rank: OnceLock<Vec<u32>>,
     /// What a reader should be told once: corrupt lines set aside, a newer schema.
     pub notices: Vec<String>,
-    /// False for [`super::Store::recent`].
+    /// False for [`super::Store::recent`] and [`super::Store::runs_view`].
     pub complete: bool,
+    /// What [`super::Store::refresh`] goes on from; `None` when it has to start afresh.
+    pub(super) origin: Option<Origin>,
+}
+
+/// Where a complete view came from.
+#[derive(Debug)]
+pub(super) struct Origin {
+    pub(super) settled: Settled,
+    pub(super) live: Vec<Arc<Live>>,
 }
 
 impl View {
+    pub(super) fn new(columns: Columns, run_order: Vec<u32>, finding_order: Shelf<u32>) -> Self {
+        Self { columns, run_order, finding_order, ..Self::default() }
+    }
+
     pub fn run_count(&self) -> usize {
-        self.runs.len()
+        self.run_order.len()
     }
 
     pub fn run(&self, index: usize) -> RunRow<'_> {
-        self.runs[index]
+        self.columns.run_row(self.run_order.get(index).map_or(usize::MAX, |row| *row as usize))
     }
 
     pub fn run_index(&self, id: &str) -> Option<usize> {
-        self.run_index.get(id).copied()
+        let row = self.columns.find_run(id)?;
+        let rank = self.run_rank.get_or_init(|| rank(self.columns.runs.len(), self.run_order.iter().copied()));
+        rank.get(row).map(|index| *index as usize).filter(|index| *index < self.run_order.len())
     }
 
     pub fn finding_count(&self) -> usize {
-        self.findings.len()
+        self.finding_order.len()
     }
 
     pub fn finding(&self, index: usize) -> FindingRow<'_> {
-        self.findings[index]
+        let row = if index < self.finding_order.len() { self.finding_order.at(index) as usize } else { usize::MAX };
+        self.columns.finding_row(row)
     }
 
     pub fn finding_index(&self, id: &str) -> Option<usize> {
-        self.finding_index.get(id).copied()
+        if id.len() != FINDING_ID {
+            return None;
+        }
+        let row = self.columns.find_finding(&padded(id))?;
+        let rank = self.finding_rank.get_or_init(|| rank(self.columns.findings.len(), self.finding_order.iter()));
+        rank.get(row).map(|index| *index as usize).filter(|index| *index < self.finding_order.len())
+    }
+
+    /// Bytes of memory that the tables hold, those shared with other views included.
+    pub fn memory(&self) -> usize {
+        self.columns.memory() + self.run_order.capacity() * 4 + self.finding_order.memory()
     }
 }
 
-/// Makes a view from rows: for tests and benches.
+fn rank(rows: usize, order: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut rank = vec![u32::MAX; rows];
+    for (index, row) in order.enumerate() {
+        if let Some(slot) = rank.get_mut(row as usize) {
+            *slot = index as u32;
+        }
+    }
+    rank
+}
+
+/// Makes a view from rows, in the order in which they are given: for tests and benches. Ids longer than real ones are
+/// cut.
 #[derive(Debug, Default)]
 pub struct ViewBuilder {
-    view: View,
+    columns: Columns,
+    runs: Vec<u32>,
+    listed: HashSet<u32>,
+    findings: Vec<u32>,
 }
 
 impl ViewBuilder {
-    pub fn run(&mut self, _row: RunRow<'_>) -> &mut Self {
-        unimplemented!()
+    pub fn run(&mut self, row: RunRow<'_>) -> &mut Self {
+        let at = self.columns.put_run_row(&row) as u32;
+        if self.listed.insert(at) {
+            self.runs.push(at);
+        }
+        self
     }
 
-    pub fn finding(&mut self, _row: FindingRow<'_>) -> &mut Self {
-        unimplemented!()
+    pub fn finding(&mut self, row: FindingRow<'_>) -> &mut Self {
+        let before = self.columns.findings.len();
+        let at = self.columns.put_finding_row(&row);
+        if at >= before {
+            self.findings.push(at as u32);
+        }
+        self
     }
 
     pub fn build(self) -> Arc<View> {
-        Arc::new(self.view)
+        let mut view = View::new(self.columns, self.runs, self.findings.into_iter().collect());
+        view.complete = true;
+        Arc::new(view)
     }
 }

@@ -10,6 +10,7 @@ pub mod language;
 pub mod limits;
 mod metrics;
 mod names;
+pub mod reviewer;
 pub mod smells;
 pub mod source;
 mod spec;

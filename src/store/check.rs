@@ -1,0 +1,369 @@
+//! Verify and repair: every file of the store, each problem with its place and what repair does about it.
+//!
+//! Invariants: nothing readable is touched, nothing unreadable is thrown away: a bad line moves to
+//! `<file>.corrupt-<n>`, synced, before the file without it takes the old one's place. Lines that a newer revdeck wrote
+//! are no problem and stay where they are.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::files::{self, Existing};
+use super::lock::StoreLock;
+use super::{Store, StoreError, lines};
+use crate::domain::{FindingId, RunId};
+
+/// One thing that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub path: PathBuf,
+    /// Counted from 1; `None` when it is about the whole file.
+    pub line: Option<usize>,
+    pub what: String,
+    /// What repair does (or did) about it.
+    pub repair: String,
+    pub repaired: bool,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}; {}: {}", self.what, if self.repaired { "repaired" } else { "repair" }, self.repair)
+    }
+}
+
+/// What verify or repair found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    pub files: usize,
+    /// Lines of runs, triage and journals that were read.
+    pub lines: usize,
+    /// Lines of a newer revdeck: kept, and skipped by this one.
+    pub newer_lines: usize,
+    pub problems: Vec<Problem>,
+}
+
+impl Report {
+    /// Whether nothing is wrong (any more).
+    pub fn is_clean(&self) -> bool {
+        self.problems.iter().all(|problem| problem.repaired)
+    }
+}
+
+/// What a line can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Good,
+    /// JSON of the right sort with words that this version does not know.
+    Newer,
+    Corrupt,
+}
+
+/// Which file a line is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Runs,
+    Triage,
+    Journal,
+}
+
+fn judge(sort: Sort, line: &[u8]) -> Line {
+    use crate::domain::{Disposition, JournalEntry, RunRecord};
+    let good = match sort {
+        Sort::Runs => serde_json::from_slice::<RunRecord>(line).is_ok(),
+        Sort::Triage => serde_json::from_slice::<Disposition>(line).is_ok(),
+        Sort::Journal => serde_json::from_slice::<JournalEntry>(line).is_ok(),
+    };
+    if good {
+        return Line::Good;
+    }
+    let Ok(Value::Object(object)) = serde_json::from_slice(line) else { return Line::Corrupt };
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    let plausible = match sort {
+        Sort::Runs => text("run_id").is_some_and(RunId::is_valid) && text("status").is_some(),
+        Sort::Triage => text("finding_id").is_some_and(FindingId::is_valid) && text("status").is_some(),
+        Sort::Journal => object.get("seq").is_some_and(Value::is_u64) && text("event").is_some(),
+    };
+    if plausible { Line::Newer } else { Line::Corrupt }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Verify,
+    Repair,
+}
+
+impl Store {
+    /// Reads every file of the store and says what is wrong with it. Changes nothing.
+    pub fn verify(&self) -> Result<Report, StoreError> {
+        self.check(Mode::Verify)
+    }
+
+    /// As [`Store::verify`], and sets right what can be set right. Findings and dispositions that can be read are never
+    /// touched; what cannot be read is kept beside the file.
+    pub fn repair(&self) -> Result<Report, StoreError> {
+        self.prepare()?;
+        self.check(Mode::Repair)
+    }
+
+    fn check(&self, mode: Mode) -> Result<Report, StoreError> {
+        let mut report = Report::default();
+        if !self.root.is_dir() {
+            return Ok(report);
+        }
+        self.check_repo(mode, &mut report)?;
+        {
+            let _lock = if mode == Mode::Repair { Some(StoreLock::take(&self.root)?) } else { None };
+            check_lines(&self.runs_path(), Sort::Runs, mode, &mut report)?;
+            check_lines(&self.triage_path(), Sort::Triage, mode, &mut report)?;
+            self.check_epoch(mode, &mut report)?;
+        }
+        for path in self.folder("events")? {
+            if path.extension().is_none_or(|extension| extension != "jsonl") {
+                continue;
+            }
+            let run = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<RunId>().ok());
+            let Some(run) = run else {
+                let what = "is not named after a run";
+                report.leave(&path, what, "none: it is left alone");
+                continue;
+            };
+            // A worker is the only one to write its journal, so its journal is repaired when it is gone.
+            let lock = if mode == Mode::Repair { self.lock_run(&run)? } else { None };
+            let here = if lock.is_some() { Mode::Repair } else { Mode::Verify };
+            // The last line of a journal that is being written may be half there.
+            check_lines(&path, Sort::Journal, here, &mut report)?;
+        }
+        self.check_outputs(mode, &mut report)?;
+        for folder in [self.root.clone(), self.root.join("outputs")] {
+            check_leftovers(&folder, mode, &mut report)?;
+        }
+        #[cfg(unix)]
+        self.check_modes(mode, &mut report)?;
+        Ok(report)
+    }
+
+    fn folder(&self, name: &str) -> Result<Vec<PathBuf>, StoreError> {
+        list(&self.root.join(name))
+    }
+
+    fn check_repo(&self, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+        let path = self.root.join("repo.json");
+        report.files += 1;
+        let bytes = files::read(&path)?;
+        if bytes.as_ref().is_some_and(|bytes| serde_json::from_slice::<super::RepoInfo>(bytes).is_ok()) {
+            return Ok(());
+        }
+        let what = if bytes.is_none() { "is missing" } else { "cannot be read" };
+        let mut problem = Problem::of(&path, what, "written anew for this repository");
+        if mode == Mode::Repair && self.schema()?.is_none() {
+            if let Some(bytes) = &bytes {
+                set_aside(&path, bytes)?;
+            }
+            let json = serde_json::to_vec_pretty(&self.info)
+                .map_err(|source| StoreError::Encode { what: "the repository's name", source })?;
+            files::write_atomically(&path, &json, Existing::Replace)?;
+            problem.repaired = true;
+        }
+        report.problems.push(problem);
+        Ok(())
+    }
+
+    fn check_epoch(&self, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+        let path = self.root.join("epoch");
+        let Some(bytes) = files::read(&path)? else { return Ok(()) };
+        report.files += 1;
+        if std::str::from_utf8(&bytes).is_ok_and(|text| text.trim().parse::<u64>().is_ok()) {
+            return Ok(());
+        }
+        let mut problem = Problem::of(&path, "holds no number", "set past the greatest epoch of any run");
+        if mode == Mode::Repair {
+            let mut greatest = 0;
+            if let Some(file) = files::open_read(&self.runs_path())? {
+                lines::forwards(&file, 0, |_, line| {
+                    #[derive(serde::Deserialize)]
+                    struct WithEpoch {
+                        epoch: u64,
+                    }
+                    if let Ok(run) = serde_json::from_slice::<WithEpoch>(line) {
+                        greatest = greatest.max(run.epoch);
+                    }
+                })
+                .map_err(StoreError::io("read", &self.runs_path()))?;
+            }
+            set_aside(&path, &bytes)?;
+            let next = format!("{}\n", greatest.saturating_add(1));
+            files::write_atomically(&path, next.as_bytes(), Existing::Replace)?;
+            problem.repaired = true;
+        }
+        report.problems.push(problem);
+        Ok(())
+    }
+
+    fn check_outputs(&self, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+        for path in self.folder("outputs")? {
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            report.files += 1;
+            let Some(bytes) = files::read(&path)? else { continue };
+            match super::parse::output(&bytes) {
+                Some((_, 0)) => {}
+                Some((_, newer)) => report.newer_lines += newer,
+                None => {
+                    let mut problem =
+                        Problem::of(&path, "cannot be read", "set aside; the run's journal stands in for it");
+                    if mode == Mode::Repair {
+                        let aside = free_name(&path);
+                        std::fs::rename(&path, &aside).map_err(StoreError::io("rename", &path))?;
+                        files::sync_folder(&self.root.join("outputs"));
+                        problem.repaired = true;
+                    }
+                    report.problems.push(problem);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    fn check_modes(&self, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+        use std::os::unix::fs::PermissionsExt;
+        let mut paths = vec![self.root.clone()];
+        for name in ["", "events", "outputs", "locks"] {
+            paths.extend(self.folder(name)?);
+        }
+        for path in paths {
+            let Ok(metadata) = std::fs::symlink_metadata(&path) else { continue };
+            let (folder, open) = (metadata.is_dir(), metadata.permissions().mode() & 0o077 != 0);
+            if metadata.file_type().is_symlink() || !open {
+                continue;
+            }
+            let mut problem = Problem::of(&path, "can be read by others", "closed to others");
+            if mode == Mode::Repair {
+                let private = std::fs::Permissions::from_mode(if folder { 0o700 } else { 0o600 });
+                std::fs::set_permissions(&path, private).map_err(StoreError::io("protect", &path))?;
+                problem.repaired = true;
+            }
+            report.problems.push(problem);
+        }
+        Ok(())
+    }
+}
+
+impl Problem {
+    fn of(path: &Path, what: &str, repair: &str) -> Self {
+        Self { path: path.to_owned(), line: None, what: what.into(), repair: repair.into(), repaired: false }
+    }
+}
+
+impl Report {
+    fn leave(&mut self, path: &Path, what: &str, repair: &str) {
+        self.problems.push(Problem::of(path, what, repair));
+    }
+}
+
+/// Files and folders in a folder, in order; none when it is not there.
+pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io("list", folder)(error)),
+    };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn check_lines(path: &Path, sort: Sort, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+    let Some(bytes) = files::read(path)? else { return Ok(()) };
+    report.files += 1;
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    let first = report.problems.len();
+    let torn = !bytes.is_empty() && bytes.last() != Some(&b'\n');
+    let count = bytes.split(|byte| *byte == b'\n').count();
+    for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        report.lines += 1;
+        let unended = torn && number + 1 == count;
+        let kind = judge(sort, line);
+        if kind == Line::Newer {
+            report.newer_lines += 1;
+        }
+        if kind == Line::Corrupt {
+            let what = if unended { "is torn: it ends in the middle" } else { "is not a line of this file" };
+            report.problems.push(Problem {
+                line: Some(number + 1),
+                ..Problem::of(path, what, "moved to a .corrupt file beside it")
+            });
+            bad.extend_from_slice(line);
+            bad.push(b'\n');
+        } else {
+            if unended {
+                let what = "has no line end";
+                report
+                    .problems
+                    .push(Problem { line: Some(number + 1), ..Problem::of(path, what, "the line end is added") });
+            }
+            good.extend_from_slice(line);
+            good.push(b'\n');
+        }
+    }
+    if mode == Mode::Repair && report.problems.len() > first {
+        if !bad.is_empty() {
+            set_aside(path, &bad)?;
+        }
+        files::write_atomically(path, &good, Existing::Replace)?;
+        for problem in report.problems.iter_mut().skip(first) {
+            problem.repaired = true;
+        }
+    }
+    Ok(())
+}
+
+/// Temporary files of a process that was killed. One of a process that is alive would be gone in a moment, so only old
+/// ones count.
+fn check_leftovers(folder: &Path, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+    const OLD: std::time::Duration = std::time::Duration::from_secs(3600);
+    for path in list(folder)? {
+        let named =
+            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(files::TEMPORARY));
+        let age =
+            std::fs::metadata(&path).and_then(|metadata| metadata.modified()).ok().and_then(|at| at.elapsed().ok());
+        if !named || age.is_none_or(|age| age < OLD) {
+            continue;
+        }
+        let mut problem = Problem::of(&path, "was left behind by a process that died", "removed: it was never in use");
+        if mode == Mode::Repair {
+            std::fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+            problem.repaired = true;
+        }
+        report.problems.push(problem);
+    }
+    Ok(())
+}
+
+/// A name beside the file that is free: `<file>.corrupt-<n>`.
+fn free_name(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_os_string();
+    for n in 1_u32.. {
+        let mut aside = name.clone();
+        aside.push(format!(".corrupt-{n}"));
+        let aside = path.with_file_name(aside);
+        if !aside.exists() {
+            return aside;
+        }
+    }
+    path.with_extension("corrupt")
+}
+
+/// Copies bytes to a new file beside `path`, durably.
+fn set_aside(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    files::write_atomically(&free_name(path), bytes, Existing::Keep)
+}

@@ -1,0 +1,375 @@
+//! The store's runs and findings as two tables of fixed-size rows with their texts in one place.
+//!
+//! Invariants: runs stand in the order in which their first lines were written, whatever the clock said, and keep their
+//! row for ever; a finding has one row, as the latest run that reported it saw it, in whatever order runs are put in.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::parse::{FindingLine, RunLine};
+use super::shelf::{Index, Shelf, Span, Text, hash};
+use super::view::{FindingRow, RunRow};
+use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
+
+/// The length of a run's id; shorter ones are padded with zeros.
+pub(super) const RUN_ID: usize = 29;
+/// The length of a finding's id.
+pub(super) const FINDING_ID: usize = 18;
+
+/// A finding's id as bytes.
+pub(super) type FindingKey = [u8; FINDING_ID];
+
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct RunCol {
+    /// First, so that it can be borrowed from the row's bytes.
+    id: [u8; RUN_ID],
+    pub(super) status: u8,
+    /// 1 when the run has ended and its findings are in the table for good.
+    pub(super) settled: u8,
+    unused: u8,
+    created_ms: i64,
+    pub(super) updated_ms: i64,
+    tokens: u64,
+    pub(super) counts: [u32; 4],
+    pub(super) files_total: u32,
+    pub(super) files_covered: u32,
+    pub(super) hunks_total: u32,
+    pub(super) hunks_covered: u32,
+    attempt: u32,
+    scope: u32,
+    reviewer: u32,
+    model: u32,
+    branch: u32,
+    superseded_by: u32,
+    scope_hash: u32,
+    policy_version: u32,
+    head_commit: u32,
+    worktree: u32,
+    diff_fingerprint: Span,
+    snapshot_commit: Span,
+}
+
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct FindingCol {
+    /// First, so that it can be borrowed from the row's bytes.
+    id: FindingKey,
+    pub(super) status: u8,
+    priority: u8,
+    severity: u8,
+    kind: u8,
+    unused: u16,
+    first_run: u32,
+    pub(super) last_run: u32,
+    path: u32,
+    line_start: u32,
+    line_end: u32,
+    title: Span,
+}
+
+/// Both tables.
+#[derive(Debug, Clone)]
+pub(super) struct Columns {
+    pub(super) runs: Shelf<RunCol>,
+    pub(super) run_ids: Index,
+    pub(super) run_text: Text,
+    pub(super) findings: Shelf<FindingCol>,
+    pub(super) finding_ids: Index,
+    pub(super) finding_text: Text,
+    pub(super) seed: u64,
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        use std::hash::BuildHasher;
+        Self::new(std::hash::RandomState::new().hash_one(0_u64))
+    }
+}
+
+/// Text as a fixed number of bytes, padded with zeros or cut.
+pub(super) fn padded<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    for (to, from) in bytes.iter_mut().zip(text.bytes()) {
+        *to = from;
+    }
+    bytes
+}
+
+fn unpadded(bytes: &[u8]) -> &str {
+    let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+    bytes.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or("")
+}
+
+/// What [`Columns::put_finding`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Put {
+    New(usize),
+    /// The row now shows what this run reported.
+    Replaced(usize),
+    /// A later run reported it as well; its report stays.
+    Kept,
+}
+
+impl Columns {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            runs: Shelf::default(),
+            run_ids: Index::default(),
+            run_text: Text::new(seed),
+            findings: Shelf::default(),
+            finding_ids: Index::default(),
+            finding_text: Text::new(seed),
+            seed,
+        }
+    }
+
+    pub(super) fn find_run(&self, id: &str) -> Option<usize> {
+        let id: [u8; RUN_ID] = padded(id);
+        self.run_ids.find(hash(self.seed, &id), |row| self.runs.bytes(row).starts_with(&id))
+    }
+
+    pub(super) fn find_finding(&self, id: &FindingKey) -> Option<usize> {
+        self.finding_ids.find(hash(self.seed, id), |row| self.findings.bytes(row).starts_with(id))
+    }
+
+    pub(super) fn run_id(&self, row: usize) -> &str {
+        unpadded(self.runs.bytes(row).get(..RUN_ID).unwrap_or_default())
+    }
+
+    /// Puts a run's line in: a new row, or the run's row as it is now. Returns the row.
+    pub(super) fn put_run(&mut self, line: &RunLine<'_>) -> usize {
+        let row = self.find_run(&line.run_id);
+        let old = row.map_or(RunCol::zeroed(), |row| self.runs.at(row));
+        let text = &mut self.run_text;
+        let column = RunCol {
+            id: padded(&line.run_id),
+            status: line.status as u8,
+            settled: old.settled,
+            unused: 0,
+            created_ms: line.created_at.as_millisecond(),
+            updated_ms: line.updated_at.as_millisecond(),
+            tokens: line.tokens.input.saturating_add(line.tokens.output).saturating_add(line.tokens.reasoning),
+            counts: line.finding_counts.by_priority(),
+            files_total: line.coverage.files_total,
+            files_covered: line.coverage.files_covered,
+            hunks_total: line.coverage.hunks_total,
+            hunks_covered: line.coverage.hunks_covered,
+            attempt: line.attempt,
+            scope: text.intern(&line.scope),
+            reviewer: text.intern(&line.reviewer),
+            model: text.intern(&line.model),
+            branch: text.intern(&line.branch),
+            superseded_by: text.intern(line.superseded_by.as_deref().unwrap_or("")),
+            scope_hash: text.intern(&line.scope_hash),
+            policy_version: text.intern(&line.prompt_policy_version),
+            head_commit: text.intern(&line.head_commit),
+            worktree: text.intern(&line.worktree),
+            diff_fingerprint: text.replace(old.diff_fingerprint, &line.diff_fingerprint),
+            snapshot_commit: text.replace(old.snapshot_commit, &line.snapshot_commit),
+        };
+        self.store_run(row, column)
+    }
+
+    fn store_run(&mut self, row: Option<usize>, column: RunCol) -> usize {
+        if let Some(row) = row {
+            self.runs.set(row, column);
+            return row;
+        }
+        let row = self.runs.len();
+        self.runs.push(column);
+        let (runs, seed) = (&self.runs, self.seed);
+        self.run_ids.insert(hash(seed, &column.id), row, |row| hash(seed, &runs.at(row).id));
+        row
+    }
+
+    /// Puts in what a run reported. The run's row decides which report of a finding is the latest, so the order of calls
+    /// does not matter; of two reports of one run the later call counts.
+    pub(super) fn put_finding(&mut self, run: usize, line: &FindingLine<'_>, status: u8) -> Put {
+        let (run, id) = (run as u32, padded(&line.finding_id));
+        let row = self.find_finding(&id);
+        let old = row.map(|row| self.findings.at(row));
+        if let (Some(row), Some(mut old)) = (row, old)
+            && old.last_run > run
+        {
+            if run < old.first_run {
+                old.first_run = run;
+                self.findings.set(row, old);
+            }
+            return Put::Kept;
+        }
+        let text = &mut self.finding_text;
+        let column = FindingCol {
+            id,
+            status: old.map_or(status, |old| old.status),
+            priority: line.priority as u8,
+            severity: line.severity as u8,
+            kind: line.kind as u8,
+            unused: 0,
+            first_run: old.map_or(run, |old| old.first_run.min(run)),
+            last_run: run,
+            path: text.intern(&line.repo_relative_path),
+            line_start: line.line_start,
+            line_end: line.line_end,
+            title: text.replace(old.map_or(Span::default(), |old| old.title), &line.title),
+        };
+        if let Some(row) = row {
+            self.findings.set(row, column);
+            return Put::Replaced(row);
+        }
+        let row = self.findings.len();
+        self.findings.push(column);
+        let (findings, seed) = (&self.findings, self.seed);
+        self.finding_ids.insert(hash(seed, &id), row, |row| hash(seed, &findings.at(row).id));
+        Put::New(row)
+    }
+
+    /// A finding's present status; false when no run reported it (yet).
+    pub(super) fn set_status(&mut self, id: &FindingKey, status: FindingStatus) -> bool {
+        let Some(row) = self.find_finding(id) else { return false };
+        let mut column = self.findings.at(row);
+        if column.status != status as u8 {
+            column.status = status as u8;
+            self.findings.set(row, column);
+        }
+        true
+    }
+
+    /// How findings stand in a list: the latest run first, then by priority, path and line.
+    pub(super) fn compare(&self, a: usize, b: usize) -> std::cmp::Ordering {
+        let (a, b) = (self.findings.at(a), self.findings.at(b));
+        b.last_run
+            .cmp(&a.last_run)
+            .then(a.priority.cmp(&b.priority))
+            .then_with(|| {
+                if a.path == b.path {
+                    return std::cmp::Ordering::Equal;
+                }
+                self.finding_text.word(a.path).cmp(self.finding_text.word(b.path))
+            })
+            .then(a.line_start.cmp(&b.line_start))
+            .then(a.id.cmp(&b.id))
+    }
+
+    pub(super) fn run_row(&self, row: usize) -> RunRow<'_> {
+        let (column, text) = (self.runs.at(row), &self.run_text);
+        RunRow {
+            id: self.run_id(row),
+            status: choose(RunStatus::ALL, column.status).unwrap_or(RunStatus::Lost),
+            scope: text.word(column.scope),
+            reviewer: text.word(column.reviewer),
+            model: text.word(column.model),
+            branch: text.word(column.branch),
+            created_ms: column.created_ms,
+            updated_ms: column.updated_ms,
+            counts: column.counts,
+            tokens: column.tokens,
+            files_total: column.files_total,
+            files_covered: column.files_covered,
+            hunks_total: column.hunks_total,
+            hunks_covered: column.hunks_covered,
+            attempt: column.attempt,
+            superseded_by: text.word(column.superseded_by),
+            diff_fingerprint: text.get(column.diff_fingerprint),
+            scope_hash: text.word(column.scope_hash),
+            policy_version: text.word(column.policy_version),
+            snapshot_commit: text.get(column.snapshot_commit),
+            head_commit: text.word(column.head_commit),
+            worktree: text.word(column.worktree),
+        }
+    }
+
+    pub(super) fn finding_row(&self, row: usize) -> FindingRow<'_> {
+        let (column, text) = (self.findings.at(row), &self.finding_text);
+        FindingRow {
+            id: unpadded(self.findings.bytes(row).get(..FINDING_ID).unwrap_or_default()),
+            first_run: self.run_id(column.first_run as usize),
+            last_run: self.run_id(column.last_run as usize),
+            status: choose(FindingStatus::ALL, column.status).unwrap_or(FindingStatus::Open),
+            priority: choose(&Priority::ALL, column.priority).unwrap_or(Priority::P3),
+            severity: choose(Severity::ALL, column.severity).unwrap_or(Severity::Low),
+            kind: choose(Kind::ALL, column.kind).unwrap_or(Kind::Correctness),
+            path: text.word(column.path),
+            line_start: column.line_start,
+            line_end: column.line_end,
+            title: text.get(column.title),
+        }
+    }
+
+    /// Puts a row of a view in, as it is.
+    pub(super) fn put_run_row(&mut self, row: &RunRow<'_>) -> usize {
+        let known = self.find_run(row.id);
+        let text = &mut self.run_text;
+        let column = RunCol {
+            id: padded(row.id),
+            status: row.status as u8,
+            settled: 1,
+            unused: 0,
+            created_ms: row.created_ms,
+            updated_ms: row.updated_ms,
+            tokens: row.tokens,
+            counts: row.counts,
+            files_total: row.files_total,
+            files_covered: row.files_covered,
+            hunks_total: row.hunks_total,
+            hunks_covered: row.hunks_covered,
+            attempt: row.attempt,
+            scope: text.intern(row.scope),
+            reviewer: text.intern(row.reviewer),
+            model: text.intern(row.model),
+            branch: text.intern(row.branch),
+            superseded_by: text.intern(row.superseded_by),
+            scope_hash: text.intern(row.scope_hash),
+            policy_version: text.intern(row.policy_version),
+            head_commit: text.intern(row.head_commit),
+            worktree: text.intern(row.worktree),
+            diff_fingerprint: text.push(row.diff_fingerprint),
+            snapshot_commit: text.push(row.snapshot_commit),
+        };
+        self.store_run(known, column)
+    }
+
+    /// A run of which nothing but its id is known: findings can name it, and no list shows it.
+    pub(super) fn put_run_id(&mut self, id: &str) -> usize {
+        match self.find_run(id) {
+            Some(row) => row,
+            None => self.store_run(None, RunCol { id: padded(id), settled: 1, ..RunCol::zeroed() }),
+        }
+    }
+
+    /// Puts a row of a view in, as it is.
+    pub(super) fn put_finding_row(&mut self, row: &FindingRow<'_>) -> usize {
+        let (first_run, last_run) = (self.put_run_id(row.first_run) as u32, self.put_run_id(row.last_run) as u32);
+        let line = FindingLine {
+            finding_id: row.id.into(),
+            priority: row.priority,
+            severity: row.severity,
+            kind: row.kind,
+            title: row.title.into(),
+            repo_relative_path: row.path.into(),
+            line_start: row.line_start,
+            line_end: row.line_end,
+        };
+        match self.put_finding(u32::MAX as usize, &line, row.status as u8) {
+            Put::New(at) | Put::Replaced(at) => {
+                let column = self.findings.at(at);
+                self.findings.set(at, FindingCol { first_run, last_run, status: row.status as u8, ..column });
+                at
+            }
+            Put::Kept => 0,
+        }
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.runs.memory()
+            + self.run_ids.memory()
+            + self.run_text.memory()
+            + self.findings.memory()
+            + self.finding_ids.memory()
+            + self.finding_text.memory()
+    }
+}
+
+fn choose<T: Copy>(all: &[T], index: u8) -> Option<T> {
+    all.get(usize::from(index)).copied()
+}

@@ -1,0 +1,209 @@
+//! Files as the store needs them: private folders, appends that seal torn lines, atomic sidecars.
+//!
+//! Invariants: an append is one write and, when it fails, leaves the file as long as it was; a sidecar is either the
+//! old or the new one, never half of one; a read makes nothing.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use super::StoreError;
+
+/// Whether what was written must survive a power cut before the call returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sync {
+    Now,
+    Later,
+}
+
+/// Makes a folder and those above it, for this user only.
+pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(StoreError::io("make the folder", path))?;
+    if let Some(parent) = path.parent() {
+        sync_folder(parent);
+    }
+    Ok(())
+}
+
+/// Makes a new name in a folder durable. Best effort: some file systems cannot sync a folder.
+pub(super) fn sync_folder(path: &Path) {
+    #[cfg(unix)]
+    if let Ok(folder) = File::open(path) {
+        let _ = folder.sync_all();
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+}
+
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// Opens for appending; makes the file (durably) when it is not there.
+pub(super) fn open_append(path: &Path) -> Result<File, StoreError> {
+    let open = |create: bool| private(OpenOptions::new().read(true).append(true).create(create)).open(path);
+    match open(false) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if let Some(parent) = path.parent() {
+                make_folder(parent)?;
+            }
+            let file = open(true).map_err(StoreError::io("make", path))?;
+            if let Some(parent) = path.parent() {
+                sync_folder(parent);
+            }
+            Ok(file)
+        }
+        other => other.map_err(StoreError::io("open", path)),
+    }
+}
+
+/// Opens a file that is only locked, never read; makes it when it is not there.
+pub(super) fn open_lock_file(path: &Path) -> Result<File, StoreError> {
+    private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+        .open(path)
+        .map_err(StoreError::io("open the lock file", path))
+}
+
+/// Nothing is there, be it that a folder above is a file: a write would say so.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// Opens for reading; `None` when it is not there.
+pub(super) fn open_read(path: &Path) -> Result<Option<File>, StoreError> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) => Err(StoreError::io("read", path)(error)),
+    }
+}
+
+/// The whole file; `None` when it is not there.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) => Err(StoreError::io("read", path)(error)),
+    }
+}
+
+/// The length of a plain file, and 0 for anything that has none.
+pub(super) fn length(file: &File) -> io::Result<u64> {
+    Ok(file.metadata()?.len())
+}
+
+/// Whether the file ends in the middle of a line.
+pub(super) fn is_torn(file: &File) -> io::Result<bool> {
+    let len = length(file)?;
+    if len == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    read_at(file, len - 1, &mut last)?;
+    Ok(last[0] != b'\n')
+}
+
+/// Fills `buffer` from `offset` on. Moves the file's position; appends do not care.
+pub(super) fn read_at(mut file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(buffer)
+}
+
+/// Appends whole lines (each ending in a line feed) as one write; seals a torn last line first. When the write fails,
+/// the file is cut back to the length it had. The caller holds the lock that makes it the only writer.
+pub(super) fn append(path: &Path, lines: &[u8], sync: Sync) -> Result<(), StoreError> {
+    let file = open_append(path)?;
+    append_to(&file, path, lines, sync).map(|_| ())
+}
+
+/// As [`append`], to an open file. Returns whether a torn line was sealed.
+pub(super) fn append_to(mut file: &File, path: &Path, lines: &[u8], sync: Sync) -> Result<bool, StoreError> {
+    let before = length(file).map_err(StoreError::io("read the length of", path))?;
+    let torn = is_torn(file).map_err(StoreError::io("read", path))?;
+    let written = if torn {
+        let mut sealed = Vec::with_capacity(lines.len() + 1);
+        sealed.push(b'\n');
+        sealed.extend_from_slice(lines);
+        file.write_all(&sealed)
+    } else {
+        file.write_all(lines)
+    };
+    let done = written.and_then(|()| if sync == Sync::Now { file.sync_data() } else { Ok(()) });
+    if let Err(error) = done {
+        // Half a line, or a line whose caller is told that it was not stored: neither may stay. If even this fails,
+        // the next append seals what is there.
+        let _ = file.set_len(before);
+        return Err(StoreError::io("append to", path)(error));
+    }
+    Ok(torn)
+}
+
+/// What an atomic write does about a file that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    Replace,
+    Keep,
+}
+
+/// Writes a file beside `path`, syncs it, gives it its name and syncs the folder.
+pub(super) fn write_atomically(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), StoreError> {
+    write_beside(path, existing, Sync::Now, |file| file.write_all(bytes))
+}
+
+/// As [`write_atomically`], with a writer; `Sync::Later` for derived files that may be lost.
+pub(super) fn write_beside(
+    path: &Path,
+    existing: Existing,
+    sync: Sync,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    make_folder(folder)?;
+    let mut temporary = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .tempfile_in(folder)
+        .map_err(StoreError::io("make a temporary file in", folder))?;
+    write(temporary.as_file_mut()).map_err(StoreError::io("write", path))?;
+    if sync == Sync::Now {
+        temporary.as_file().sync_all().map_err(StoreError::io("sync", path))?;
+    }
+    let named = match existing {
+        Existing::Replace => temporary.persist(path),
+        Existing::Keep => temporary.persist_noclobber(path),
+    };
+    match named {
+        Ok(_) => {}
+        Err(error) if existing == Existing::Keep && error.error.kind() == ErrorKind::AlreadyExists => return Ok(()),
+        Err(error) => return Err(StoreError::io("name", path)(error.error)),
+    }
+    if sync == Sync::Now {
+        sync_folder(folder);
+    }
+    Ok(())
+}
+
+/// What names of temporary files begin with, so that `verify` knows those that a killed process left behind.
+pub(super) const TEMPORARY: &str = ".tmp-";
+
+/// Device and inode, so that a file that was replaced can be told from one that grew. Zeros where there are none.
+pub(super) fn identity(metadata: &fs::Metadata) -> [u64; 2] {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        [metadata.dev(), metadata.ino()]
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        [0, 0]
+    }
+}

@@ -1,0 +1,130 @@
+//! Lines of a file, forwards from an offset and backwards from the end, without loading the rest.
+//!
+//! Only lines that end in a line feed are lines: what stands behind the last one is torn or still being written.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+
+use super::files;
+
+const CHUNK: usize = 256 * 1024;
+
+/// Calls `line` with each complete line from `from` on (without its line feed) and where it begins; empty lines are
+/// left out. Returns the offset behind the last complete line: where to go on next time.
+pub(super) fn forwards(mut file: &File, from: u64, mut line: impl FnMut(u64, &[u8])) -> io::Result<u64> {
+    file.seek(SeekFrom::Start(from))?;
+    let left = files::length(file)?.saturating_sub(from);
+    let mut buffer = vec![0; CHUNK.min(usize::try_from(left).unwrap_or(CHUNK).saturating_add(1))];
+    let (mut offset, mut filled) = (from, 0);
+    loop {
+        if filled == buffer.len() {
+            buffer.resize(buffer.len() * 2, 0);
+        }
+        let read = match file.read(&mut buffer[filled..]) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if read == 0 {
+            return Ok(offset);
+        }
+        let fresh = filled;
+        filled += read;
+        let mut begin = 0;
+        for end in memchr::memchr_iter(b'\n', &buffer[fresh..filled]) {
+            let end = fresh + end;
+            if end > begin {
+                line(offset + begin as u64, &buffer[begin..end]);
+            }
+            begin = end + 1;
+        }
+        buffer.copy_within(begin..filled, 0);
+        filled -= begin;
+        offset += begin as u64;
+    }
+}
+
+/// Calls `line` with each complete line (without its line feed), the last one first, until it breaks.
+pub(super) fn backwards(file: &File, mut line: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+    let mut position = files::length(file)?;
+    let mut held: Vec<u8> = Vec::new();
+    let mut chunk = 32 * 1024;
+    let mut seen_end = false;
+    loop {
+        while let Some(feed) = memchr::memrchr(b'\n', &held) {
+            let text = held.get(feed + 1..).unwrap_or_default();
+            if seen_end && !text.is_empty() && line(text).is_break() {
+                return Ok(());
+            }
+            seen_end = true;
+            held.truncate(feed);
+        }
+        if position == 0 {
+            if seen_end && !held.is_empty() {
+                let _ = line(&held);
+            }
+            return Ok(());
+        }
+        let take = (chunk as u64).min(position);
+        position -= take;
+        let take = usize::try_from(take).unwrap_or(usize::MAX);
+        let mut before = vec![0; take];
+        files::read_at(file, position, &mut before)?;
+        before.extend_from_slice(&held);
+        held = before;
+        chunk = (chunk * 2).min(1 << 20).max(held.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn both(content: &[u8], from: u64) -> (Vec<Vec<u8>>, u64, Vec<Vec<u8>>) {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(content).expect("written");
+        let mut ahead = Vec::new();
+        let end = forwards(&file, from, |_, line| ahead.push(line.to_vec())).expect("read");
+        let mut back = Vec::new();
+        backwards(&file, |line| {
+            back.push(line.to_vec());
+            ControlFlow::Continue(())
+        })
+        .expect("read");
+        back.reverse();
+        (ahead, end, back)
+    }
+
+    #[test]
+    fn both_ways_see_the_same_complete_lines() {
+        for (content, lines, end) in [
+            ("", vec![], 0),
+            ("\n", vec![], 1),
+            ("torn", vec![], 0),
+            ("a\n", vec!["a"], 2),
+            ("a\nb", vec!["a"], 2),
+            ("a\n\n\nb\ntorn", vec!["a", "b"], 6),
+        ] {
+            let expected: Vec<Vec<u8>> = lines.iter().map(|line| line.as_bytes().to_vec()).collect();
+            let (ahead, stop, back) = both(content.as_bytes(), 0);
+            assert_eq!((&ahead, stop, &back), (&expected, end, &expected), "{content:?}");
+        }
+    }
+
+    #[test]
+    fn lines_longer_than_a_chunk_are_whole() {
+        let mut content = Vec::new();
+        for length in [10, CHUNK * 3, 1, CHUNK, CHUNK - 1, 40_000] {
+            content.extend(std::iter::repeat_n(b'x', length));
+            content.push(b'\n');
+        }
+        let (ahead, end, back) = both(&content, 0);
+        assert_eq!(ahead.iter().map(Vec::len).collect::<Vec<_>>(), [10, CHUNK * 3, 1, CHUNK, CHUNK - 1, 40_000]);
+        assert_eq!(ahead, back);
+        assert_eq!(end, content.len() as u64);
+        assert_eq!(both(&content, 11).0.len(), 5);
+    }
+}

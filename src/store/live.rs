@@ -1,0 +1,72 @@
+//! What the journal of a run says that has not ended: its findings so far, how far it is, when it last moved.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::parse::{self, EventLine, FindingLine};
+use super::{StoreError, files, lines};
+
+/// A journal, read up to an offset.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Live {
+    /// The run's row.
+    pub(super) run: usize,
+    pub(super) offset: u64,
+    pub(super) findings: Vec<FindingLine<'static>>,
+    pub(super) files_total: u32,
+    pub(super) hunks_total: u32,
+    pub(super) files_covered: u32,
+    pub(super) hunks_covered: u32,
+    pub(super) last_ms: i64,
+    /// Lines that could not be read.
+    pub(super) bad: u32,
+}
+
+impl Live {
+    pub(super) fn new(run: usize) -> Self {
+        Self { run, ..Self::default() }
+    }
+
+    /// Whether the journal holds more (or less) than was read.
+    pub(super) fn is_behind(&self, path: &Path) -> bool {
+        std::fs::metadata(path).map_or(0, |metadata| metadata.len()) != self.offset
+    }
+
+    /// Reads what was appended.
+    pub(super) fn advance(&mut self, path: &Path) -> Result<(), StoreError> {
+        let Some(file) = files::open_read(path)? else { return Ok(()) };
+        let fail = |error| StoreError::io("read", path)(error);
+        if files::length(&file).map_err(fail)? < self.offset {
+            *self = Self::new(self.run);
+        }
+        let end = lines::forwards(&file, self.offset, |_, line| self.take(line)).map_err(fail)?;
+        self.offset = end;
+        Ok(())
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        let Ok(event) = serde_json::from_slice::<EventLine<'_>>(line) else {
+            self.bad += 1;
+            return;
+        };
+        self.last_ms = self.last_ms.max(event.at.as_millisecond());
+        match event.event.as_ref() {
+            "finding" => match event.finding.and_then(parse::finding) {
+                Some(finding) => self.findings.push(finding.into_owned()),
+                None => self.bad += 1,
+            },
+            "planned" => (self.files_total, self.hunks_total) = (event.files, event.hunks),
+            "covered" => {
+                #[derive(Deserialize)]
+                struct Hunks {
+                    hunks: Vec<serde::de::IgnoredAny>,
+                }
+                let hunks = event.file.and_then(|file| serde_json::from_str::<Hunks>(file.get()).ok());
+                self.files_covered += 1;
+                self.hunks_covered += hunks.map_or(0, |file| file.hunks.len() as u32);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,494 @@
+//! From files to a [`View`]: what has settled (and can be kept in the checkpoint) and what is still moving.
+//!
+//! A run is settled when its record says that it has ended and nobody can write to its journal any more; its findings
+//! are then read once: from its output, else from its journal. Runs that are not settled are read from their journals
+//! each time and laid over the settled tables, so that nothing a later output corrects stays behind.
+//!
+//! No lock is taken: only complete lines are read, and files that were replaced are noticed by [`Mark`].
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::columns::{Columns, FINDING_ID, FindingKey, Put, padded};
+use super::live::Live;
+use super::parse;
+use super::shelf::{Shelf, hash};
+use super::view::{Origin, View};
+use super::{Store, StoreError, checkpoint, files, lines};
+use crate::domain::text::count;
+use crate::domain::{FindingStatus, RunStatus};
+
+/// How far a file was read, and how to tell that it is still the same file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Mark {
+    pub(super) len: u64,
+    identity: [u64; 2],
+    hash: u64,
+}
+
+impl Mark {
+    const WINDOW: u64 = 512;
+
+    pub(super) fn of(file: &File, len: u64) -> std::io::Result<Self> {
+        let take = len.min(Self::WINDOW);
+        let mut bytes = vec![0; take as usize * 2];
+        let (first, last) = bytes.split_at_mut(take as usize);
+        files::read_at(file, 0, first)?;
+        files::read_at(file, len - take, last)?;
+        Ok(Self { len, identity: files::identity(&file.metadata()?), hash: hash(0, &bytes) })
+    }
+
+    /// Whether the file still begins with what was read.
+    pub(super) fn fits(&self, file: Option<&File>) -> bool {
+        self.len == 0
+            || file.is_some_and(|file| {
+                files::length(file).is_ok_and(|len| len >= self.len)
+                    && Self::of(file, self.len).is_ok_and(|now| now == *self)
+            })
+    }
+
+    /// Whether nothing was appended, as far as the file's length tells.
+    fn is_current(&self, path: &Path) -> bool {
+        match std::fs::metadata(path) {
+            Ok(metadata) => {
+                metadata.len() == self.len && (self.len == 0 || files::identity(&metadata) == self.identity)
+            }
+            Err(_) => self.len == 0,
+        }
+    }
+}
+
+/// What could not be read, by file; kept in the checkpoint so that every view can say it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Bad {
+    pub(super) runs: u32,
+    pub(super) triage: u32,
+    pub(super) findings: u32,
+    pub(super) files: u32,
+}
+
+/// How much of the store is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    Runs,
+    All,
+}
+
+/// Everything that will not change any more but by further lines.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settled {
+    pub(super) columns: Columns,
+    /// Rows of runs whose findings are not in the table for good.
+    pub(super) unsettled: Vec<u32>,
+    pub(super) finding_order: Shelf<u32>,
+    /// Dispositions of findings that are in no settled run (yet).
+    pub(super) orphans: BTreeMap<FindingKey, u8>,
+    pub(super) runs_mark: Mark,
+    pub(super) triage_mark: Mark,
+    pub(super) bad: Bad,
+    /// Bytes and files read since the checkpoint: what the next one would save.
+    pub(super) fresh_bytes: u64,
+    pub(super) fresh_files: u32,
+}
+
+/// A file is no longer the one that was read so far.
+struct Replaced;
+
+/// Where a run's findings are.
+enum Findings {
+    Output(Vec<u8>),
+    Journal(Live),
+    /// Its worker may still write.
+    Moving,
+}
+
+impl Settled {
+    /// Reads what was appended since; with [`Depth::Runs`] the runs only.
+    fn advance(&mut self, store: &Store, depth: Depth) -> Result<Result<(), Replaced>, StoreError> {
+        if !self.advance_runs(store)? {
+            return Ok(Err(Replaced));
+        }
+        if depth == Depth::Runs {
+            return Ok(Ok(()));
+        }
+        let touched = self.settle(store)?;
+        self.finding_order = merge(&self.finding_order, touched, &self.columns);
+        if !self.advance_triage(store)? {
+            return Ok(Err(Replaced));
+        }
+        Ok(Ok(()))
+    }
+
+    fn advance_runs(&mut self, store: &Store) -> Result<bool, StoreError> {
+        let path = store.runs_path();
+        let file = files::open_read(&path)?;
+        if !self.runs_mark.fits(file.as_ref()) {
+            return Ok(false);
+        }
+        let Some(file) = file else { return Ok(true) };
+        let fail = |error| StoreError::io("read", &path)(error);
+        let end = lines::forwards(&file, self.runs_mark.len, |_, line| match parse::run(line) {
+            Some(run) => self.put_run(&run),
+            None => self.bad.runs += 1,
+        })
+        .map_err(fail)?;
+        if end != self.runs_mark.len {
+            self.fresh_bytes += end - self.runs_mark.len;
+            self.runs_mark = Mark::of(&file, end).map_err(fail)?;
+        }
+        Ok(true)
+    }
+
+    fn put_run(&mut self, run: &parse::RunLine<'_>) {
+        let known = self.columns.runs.len();
+        let row = self.columns.put_run(run);
+        if row == known {
+            self.unsettled.push(row as u32);
+        }
+    }
+
+    fn advance_triage(&mut self, store: &Store) -> Result<bool, StoreError> {
+        let path = store.triage_path();
+        let file = files::open_read(&path)?;
+        if !self.triage_mark.fits(file.as_ref()) {
+            return Ok(false);
+        }
+        let Some(file) = file else { return Ok(true) };
+        let fail = |error| StoreError::io("read", &path)(error);
+        let end = lines::forwards(&file, self.triage_mark.len, |_, line| match parse::triage(line) {
+            Some(line) => self.put_status(&line),
+            None => self.bad.triage += 1,
+        })
+        .map_err(fail)?;
+        if end != self.triage_mark.len {
+            self.fresh_bytes += end - self.triage_mark.len;
+            self.triage_mark = Mark::of(&file, end).map_err(fail)?;
+        }
+        Ok(true)
+    }
+
+    fn put_status(&mut self, line: &parse::TriageLine<'_>) {
+        let id = padded(&line.finding_id);
+        if !self.columns.set_status(&id, line.status) {
+            self.orphans.insert(id, line.status as u8);
+        }
+    }
+
+    /// Takes in the findings of runs that have ended. Returns the rows of findings that are new or changed.
+    fn settle(&mut self, store: &Store) -> Result<Vec<u32>, StoreError> {
+        let mut touched = Vec::new();
+        let mut unsettled = std::mem::take(&mut self.unsettled);
+        unsettled.retain(|row| {
+            let mut run = self.columns.runs.at(*row as usize);
+            if !RunStatus::ALL.get(usize::from(run.status)).is_some_and(|status| status.is_terminal()) {
+                return true;
+            }
+            // What cannot be read now (no permission, a disk that fails) is asked for again next time.
+            let Ok(findings) = findings_of(store, self.columns.run_id(*row as usize), *row as usize) else {
+                return true;
+            };
+            match findings {
+                Findings::Moving => return true,
+                Findings::Output(bytes) => {
+                    let (findings, bad) = parse::output(&bytes).unwrap_or_default();
+                    self.bad.findings += bad as u32;
+                    for finding in &findings {
+                        self.put_finding(*row as usize, finding, &mut touched);
+                    }
+                    self.fresh_files += 1;
+                }
+                Findings::Journal(live) => {
+                    self.bad.findings += live.bad;
+                    for finding in &live.findings {
+                        self.put_finding(*row as usize, finding, &mut touched);
+                    }
+                    self.fresh_files += 1;
+                }
+            }
+            run.settled = 1;
+            self.columns.runs.set(*row as usize, run);
+            false
+        });
+        self.unsettled = unsettled;
+        Ok(touched)
+    }
+
+    fn put_finding(&mut self, run: usize, finding: &parse::FindingLine<'_>, touched: &mut Vec<u32>) {
+        let orphan = if self.orphans.is_empty() { None } else { self.orphans.remove(&padded(&finding.finding_id)) };
+        match self.columns.put_finding(run, finding, orphan.unwrap_or(FindingStatus::Open as u8)) {
+            Put::New(row) | Put::Replaced(row) => touched.push(row as u32),
+            Put::Kept => {}
+        }
+    }
+
+    /// The view: the settled tables with what the journals of moving runs say laid over them.
+    fn view(self, store: &Store, known: &[Arc<Live>], depth: Depth) -> Result<View, StoreError> {
+        let mut columns = self.columns.clone();
+        let mut order = self.finding_order.clone();
+        let (mut live, mut touched, mut bad) = (Vec::new(), Vec::new(), self.bad);
+        if depth == Depth::All {
+            for row in self.unsettled.iter().map(|row| *row as usize) {
+                let path = store.journal_path(columns.run_id(row));
+                let mut journal = known.iter().find(|live| live.run == row).cloned();
+                if journal.as_ref().is_none_or(|journal| journal.is_behind(&path)) {
+                    let mut fresh = journal.take().map_or_else(|| Live::new(row), Arc::unwrap_or_clone);
+                    if fresh.advance(&path).is_err() {
+                        bad.files += 1;
+                    }
+                    journal = Some(Arc::new(fresh));
+                }
+                let Some(journal) = journal else { continue };
+                bad.findings += journal.bad;
+                lay_over(&mut columns, &journal, &self.orphans, &mut touched);
+                live.push(journal);
+            }
+            order = merge(&order, touched, &columns);
+        }
+        let run_order = (0..columns.runs.len() as u32).rev().collect();
+        let mut view = View::new(columns, run_order, order);
+        view.notices = notices(store, bad);
+        view.complete = depth == Depth::All;
+        view.origin = (depth == Depth::All).then_some(Origin { settled: self, live });
+        Ok(view)
+    }
+}
+
+fn findings_of(store: &Store, id: &str, row: usize) -> Result<Findings, StoreError> {
+    let read = || files::read(&store.output_path(id));
+    let is_output = |bytes: &Vec<u8>| parse::output(bytes).is_some();
+    if let Some(bytes) = read()?.filter(is_output) {
+        return Ok(Findings::Output(bytes));
+    }
+    // Ended without an output (lost, failed, cancelled, or the output is damaged). The lock says whether a worker that
+    // does not know yet may still add to the journal, and it must be asked before the journal is read.
+    if super::lock::is_held(&store.lock_path(id))? {
+        return Ok(Findings::Moving);
+    }
+    let mut live = Live::new(row);
+    live.advance(&store.journal_path(id))?;
+    Ok(Findings::Journal(live))
+}
+
+fn lay_over(columns: &mut Columns, live: &Live, orphans: &BTreeMap<FindingKey, u8>, touched: &mut Vec<u32>) {
+    let mut own = BTreeMap::new();
+    for finding in &live.findings {
+        let id = padded(&finding.finding_id);
+        own.insert(id, finding.priority);
+        let status = orphans.get(&id).copied().unwrap_or(FindingStatus::Open as u8);
+        if let Put::New(row) | Put::Replaced(row) = columns.put_finding(live.run, finding, status) {
+            touched.push(row as u32);
+        }
+    }
+    let mut run = columns.runs.at(live.run);
+    let mut counts = [0; 4];
+    for priority in own.values() {
+        counts[priority.index()] += 1;
+    }
+    if counts.iter().sum::<u32>() >= run.counts.iter().sum() {
+        run.counts = counts;
+    }
+    run.files_total = run.files_total.max(live.files_total);
+    run.hunks_total = run.hunks_total.max(live.hunks_total);
+    run.files_covered = run.files_covered.max(live.files_covered);
+    run.hunks_covered = run.hunks_covered.max(live.hunks_covered);
+    run.updated_ms = run.updated_ms.max(live.last_ms);
+    columns.runs.set(live.run, run);
+}
+
+/// Puts changed rows where they belong: the others keep their order and are not compared with each other.
+fn merge(order: &Shelf<u32>, mut touched: Vec<u32>, columns: &Columns) -> Shelf<u32> {
+    if touched.is_empty() {
+        return order.clone();
+    }
+    touched.sort_unstable();
+    touched.dedup();
+    if touched.len() > order.len() / 8 {
+        let mut all: Vec<u32> = (0..columns.findings.len() as u32).collect();
+        all.sort_unstable_by(|a, b| columns.compare(*a as usize, *b as usize));
+        return all.into_iter().collect();
+    }
+    let mut moved = vec![false; columns.findings.len()];
+    for row in &touched {
+        if let Some(moved) = moved.get_mut(*row as usize) {
+            *moved = true;
+        }
+    }
+    let rest: Vec<u32> = order.iter().filter(|row| !moved.get(*row as usize).copied().unwrap_or(false)).collect();
+    touched.sort_unstable_by(|a, b| columns.compare(*a as usize, *b as usize));
+    let mut merged = Vec::with_capacity(rest.len() + touched.len());
+    let mut from = 0;
+    for row in touched {
+        let tail = rest.get(from..).unwrap_or_default();
+        let skip = tail.partition_point(|other| columns.compare(*other as usize, row as usize).is_lt());
+        merged.extend_from_slice(&tail[..skip]);
+        merged.push(row);
+        from += skip;
+    }
+    merged.extend_from_slice(rest.get(from..).unwrap_or_default());
+    merged.into_iter().collect()
+}
+
+fn notices(store: &Store, bad: Bad) -> Vec<String> {
+    let mut notices = Vec::new();
+    if let Some(newer) = store.newer() {
+        notices.push(format!("{newer}: it can be read, not written; {}", newer.hint()));
+    }
+    for (n, what) in
+        [(bad.runs, "of runs.ndjson"), (bad.triage, "of triage.ndjson"), (bad.findings, "with findings or events")]
+    {
+        if n > 0 {
+            notices.push(format!(
+                "{} {what} could not be read and {} set aside; `revdeck store verify` shows which",
+                count(n as usize, "line"),
+                if n == 1 { "was" } else { "were" }
+            ));
+        }
+    }
+    if bad.files > 0 {
+        notices.push(format!(
+            "{} could not be opened; `revdeck store verify` shows why",
+            count(bad.files as usize, "journal")
+        ));
+    }
+    notices
+}
+
+/// Runs only, longer tails than this are worth a checkpoint.
+const LONG_TAIL: u64 = 2 << 20;
+
+impl Store {
+    pub(super) fn settled(&self, depth: Depth) -> Result<Settled, StoreError> {
+        if let Some(mut settled) = checkpoint::load(self, depth)
+            && settled.advance(self, depth)?.is_ok()
+        {
+            return Ok(settled);
+        }
+        // A file can be replaced while it is read (a repair in another process), but not for ever.
+        for _ in 0..3 {
+            let mut settled = Settled::default();
+            if settled.advance(self, depth)?.is_ok() {
+                return Ok(settled);
+            }
+        }
+        Ok(Settled::default())
+    }
+
+    /// Everything, for lists: all runs and findings with their present status.
+    pub fn view(&self) -> Result<Arc<View>, StoreError> {
+        let mut settled = self.settled(Depth::All)?;
+        checkpoint::save_if_worth(self, &mut settled);
+        Ok(Arc::new(settled.view(self, &[], Depth::All)?))
+    }
+
+    /// The runs without their findings: what a decision needs. Costs a fraction of [`Store::view`].
+    pub fn runs_view(&self) -> Result<Arc<View>, StoreError> {
+        let settled = self.settled(Depth::Runs)?;
+        if settled.fresh_bytes > LONG_TAIL && !super::lock::is_held_here(&self.root) {
+            // Once, so that the next one finds a checkpoint that is up to date.
+            let _ = self.view();
+        }
+        Ok(Arc::new(settled.view(self, &[], Depth::Runs)?))
+    }
+
+    /// As [`Store::runs_view`], from the lines alone: for comparing the two.
+    #[doc(hidden)]
+    pub fn lines_only_view(&self) -> Result<Arc<View>, StoreError> {
+        let mut settled = Settled::default();
+        let _ = settled.advance_runs(self)?;
+        Ok(Arc::new(settled.view(self, &[], Depth::Runs)?))
+    }
+
+    /// The next view after `old`: the same one when nothing changed, else one that shares with it what did not.
+    pub fn refresh(&self, old: &Arc<View>) -> Result<Arc<View>, StoreError> {
+        let Some(origin) = &old.origin else { return self.view() };
+        let current = origin.settled.runs_mark.is_current(&self.runs_path())
+            && origin.settled.triage_mark.is_current(&self.triage_path())
+            && origin
+                .live
+                .iter()
+                .all(|live| !live.is_behind(&self.journal_path(origin.settled.columns.run_id(live.run))));
+        if current {
+            return Ok(Arc::clone(old));
+        }
+        let mut settled = origin.settled.clone();
+        if settled.advance(self, Depth::All)?.is_err() {
+            return self.view();
+        }
+        checkpoint::save_if_worth(self, &mut settled);
+        Ok(Arc::new(settled.view(self, &origin.live, Depth::All)?))
+    }
+
+    /// The newest runs and their findings only, read from the end of the files: for a first paint at once.
+    pub fn recent(&self, runs: usize) -> Result<Arc<View>, StoreError> {
+        let mut settled = Settled::default();
+        let path = self.runs_path();
+        let mut newest: Vec<(i64, Vec<u8>)> = Vec::new();
+        if let Some(file) = files::open_read(&path)? {
+            let mut seen = HashSet::new();
+            lines::backwards(&file, |line| {
+                let Some(run) = parse::run(line) else { return ControlFlow::Continue(()) };
+                if seen.insert(run.run_id.clone().into_owned()) {
+                    newest.push((run.created_at.as_millisecond(), line.to_vec()));
+                }
+                // Old runs that changed of late stand here as well: some more than are asked for.
+                if seen.len() >= runs.saturating_add(runs / 4) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })
+            .map_err(StoreError::io("read", &path))?;
+        }
+        newest.reverse();
+        newest.sort_by_key(|(created, _)| *created);
+        for (_, line) in newest.iter().skip(newest.len().saturating_sub(runs)) {
+            if let Some(run) = parse::run(line) {
+                settled.put_run(&run);
+            }
+        }
+        let touched = settled.settle(self)?;
+        settled.finding_order = merge(&settled.finding_order, touched, &settled.columns);
+        let mut live = Vec::new();
+        for row in &settled.unsettled {
+            let mut journal = Live::new(*row as usize);
+            // One that cannot be read is left out of a first paint.
+            if journal.advance(&self.journal_path(settled.columns.run_id(*row as usize))).is_ok() {
+                live.push(Arc::new(journal));
+            }
+        }
+        settled.recent_statuses(self, &live)?;
+        let mut view = settled.view(self, &live, Depth::All)?;
+        view.complete = false;
+        view.origin = None;
+        Ok(Arc::new(view))
+    }
+}
+
+impl Settled {
+    /// The statuses of the findings at hand, without parsing the lines of the others.
+    fn recent_statuses(&mut self, store: &Store, live: &[Arc<Live>]) -> Result<(), StoreError> {
+        const BEFORE: &[u8] = b"{\"finding_id\":\"";
+        let path = store.triage_path();
+        let Some(file) = files::open_read(&path)? else { return Ok(()) };
+        let moving: HashSet<FindingKey> =
+            live.iter().flat_map(|live| &live.findings).map(|finding| padded(&finding.finding_id)).collect();
+        lines::forwards(&file, 0, |_, line| {
+            // As this version writes its lines, the id stands first.
+            let id = line.strip_prefix(BEFORE).and_then(|rest| rest.first_chunk::<FINDING_ID>());
+            if id.is_none_or(|id| moving.contains(id) || self.columns.find_finding(id).is_some())
+                && let Some(line) = parse::triage(line)
+            {
+                self.put_status(&line);
+            }
+        })
+        .map_err(StoreError::io("read", &path))?;
+        Ok(())
+    }
+}

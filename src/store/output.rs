@@ -1,0 +1,193 @@
+//! A run's full result: its output, or what its journal holds so far.
+//!
+//! Invariant: a finding that this version cannot read (a kind of a newer one) hides no other finding.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::files::{self, Existing};
+use super::{Store, StoreError, View};
+use crate::domain::{
+    Coverage, Disposition, Finding, FindingId, FindingStatus, RunEvent, RunId, RunOutput, RunRecord, SCHEMA_VERSION,
+};
+
+#[derive(Deserialize)]
+struct Parts<'a> {
+    #[serde(default)]
+    version: u32,
+    #[serde(borrow)]
+    run: &'a RawValue,
+    #[serde(borrow)]
+    findings: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    coverage: Option<&'a RawValue>,
+    #[serde(default)]
+    notes: Vec<String>,
+}
+
+/// Reads an output finding by finding; `None` when it is none at all.
+fn parse(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> Option<RunOutput> {
+    if let Ok(output) = serde_json::from_slice(json) {
+        return Some(output);
+    }
+    let parts: Parts<'_> = serde_json::from_slice(json).ok()?;
+    let run = serde_json::from_str(parts.run.get()).ok().or_else(record)?;
+    let findings: Vec<Finding> =
+        parts.findings.iter().filter_map(|finding| serde_json::from_str(finding.get()).ok()).collect();
+    let mut notes = parts.notes;
+    if findings.len() < parts.findings.len() {
+        notes.push(format!(
+            "{} of this run can only be shown by a newer revdeck",
+            crate::domain::text::count(parts.findings.len() - findings.len(), "finding")
+        ));
+    }
+    let coverage = parts.coverage.and_then(|coverage| serde_json::from_str(coverage.get()).ok()).unwrap_or_default();
+    Some(RunOutput { version: parts.version, run, findings, coverage, notes })
+}
+
+impl Store {
+    /// Writes `outputs/<run_id>.json` atomically. An output that is there already stays.
+    pub fn write_output(&self, output: &RunOutput) -> Result<(), StoreError> {
+        self.prepare()?;
+        let path = self.output_path(output.run.run_id.as_str());
+        if path.exists() {
+            return Ok(());
+        }
+        let json =
+            serde_json::to_vec(output).map_err(|source| StoreError::Encode { what: "a run's output", source })?;
+        files::write_atomically(&path, &json, Existing::Keep)
+    }
+
+    /// The result of a run: its output, or what its journal holds so far. `None` when there is no such run.
+    pub fn output(&self, id: &RunId) -> Result<Option<RunOutput>, StoreError> {
+        if let Some(bytes) = files::read(&self.output_path(id.as_str()))?
+            && let Some(mut output) = parse(&bytes, || self.run(id).ok().flatten())
+        {
+            // The record goes on after the output was written.
+            if let Ok(Some(record)) = self.run(id) {
+                output.run = record;
+            }
+            return Ok(Some(output));
+        }
+        let Some(run) = self.run(id)? else { return Ok(None) };
+        let mut output = RunOutput {
+            version: SCHEMA_VERSION,
+            coverage: run.coverage.clone(),
+            run,
+            findings: Vec::new(),
+            notes: Vec::new(),
+        };
+        let mut seen: HashMap<FindingId, usize> = HashMap::new();
+        let mut coverage = Coverage::default();
+        for entry in self.read_journal(id)? {
+            match entry.event {
+                RunEvent::Finding { finding } => match seen.get(&finding.finding_id) {
+                    Some(at) => output.findings[*at] = *finding,
+                    None => {
+                        seen.insert(finding.finding_id.clone(), output.findings.len());
+                        output.findings.push(*finding);
+                    }
+                },
+                RunEvent::Planned { files, hunks, left_out } => {
+                    (coverage.files_total, coverage.hunks_total, coverage.left_out) = (files, hunks, left_out);
+                }
+                RunEvent::Covered { file } => {
+                    coverage.files_covered += 1;
+                    coverage.hunks_covered += file.hunks.len() as u32;
+                    coverage.lines_covered += file
+                        .hunks
+                        .iter()
+                        .map(|hunk| hunk.end.saturating_sub(hunk.start).saturating_add(1))
+                        .fold(0, u32::saturating_add);
+                    coverage.files.push(file);
+                }
+                RunEvent::LeftOut { file } => coverage.left_out.push(file),
+                RunEvent::Note { text } => output.notes.push(text),
+                RunEvent::Failed { summary, .. } => output.notes.push(summary),
+                RunEvent::Started { .. }
+                | RunEvent::Phase { .. }
+                | RunEvent::CancelAsked { .. }
+                | RunEvent::Finished { .. }
+                | RunEvent::Unknown => {}
+            }
+        }
+        if coverage.files_total > 0 || coverage.files_covered > 0 {
+            output.coverage = coverage;
+        }
+        Ok(Some(output))
+    }
+
+    /// One finding with its present status, as its last run reported it. Opens the whole view; with a view at hand,
+    /// [`Store::finding_in`] costs one small file.
+    pub fn finding(&self, id: &FindingId) -> Result<Option<Finding>, StoreError> {
+        let view = self.view()?;
+        self.finding_in(&view, id)
+    }
+
+    /// As [`Store::finding`], found through the row of a view.
+    pub fn finding_in(&self, view: &Arc<View>, id: &FindingId) -> Result<Option<Finding>, StoreError> {
+        let Some(index) = view.finding_index(id.as_str()) else { return Ok(None) };
+        let row = view.finding(index);
+        let (Ok(first), Ok(last)) = (row.first_run.parse::<RunId>(), row.last_run.parse::<RunId>()) else {
+            return Ok(None);
+        };
+        let Some(mut finding) = self.reported(&last, id)? else { return Ok(None) };
+        finding.status = row.status;
+        finding.first_run_id = first;
+        finding.last_run_id = last;
+        Ok(Some(finding))
+    }
+
+    /// A finding as one run reported it, whatever became of it since.
+    fn reported(&self, run: &RunId, id: &FindingId) -> Result<Option<Finding>, StoreError> {
+        if let Some(bytes) = files::read(&self.output_path(run.as_str()))?
+            && let Ok(parts) = serde_json::from_slice::<Parts<'_>>(&bytes)
+        {
+            let is_it = |finding: &Finding| finding.finding_id == *id;
+            let mut findings = parts.findings.iter().filter(|json| json.get().contains(id.as_str()));
+            return Ok(findings.find_map(|json| serde_json::from_str(json.get()).ok().filter(is_it)));
+        }
+        let entries = self.read_journal(run)?;
+        Ok(entries.into_iter().rev().find_map(|entry| match entry.event {
+            RunEvent::Finding { finding } if finding.finding_id == *id => Some(*finding),
+            _ => None,
+        }))
+    }
+
+    /// Everything ever said about a finding, oldest first.
+    pub fn dispositions(&self, id: &FindingId) -> Result<Vec<Disposition>, StoreError> {
+        let finder = memchr::memmem::Finder::new(id.as_str().as_bytes());
+        let mut said = self.read_triage(|line| finder.find(line).is_some())?;
+        said.retain(|line| line.finding_id == *id);
+        Ok(said)
+    }
+
+    /// Every readable line of `triage.ndjson`, oldest first: for [`super::triage::next_undo`] and its twin.
+    pub fn triage_log(&self) -> Result<Vec<Disposition>, StoreError> {
+        self.read_triage(|_| true)
+    }
+
+    fn read_triage(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Disposition>, StoreError> {
+        let path = self.triage_path();
+        let mut all = Vec::new();
+        if let Some(file) = files::open_read(&path)? {
+            super::lines::forwards(&file, 0, |_, line| {
+                if wanted(line)
+                    && let Ok(disposition) = serde_json::from_slice(line)
+                {
+                    all.push(disposition);
+                }
+            })
+            .map_err(StoreError::io("read", &path))?;
+        }
+        Ok(all)
+    }
+
+    /// The present status of a finding: the last disposition wins, open when there is none.
+    pub fn status(&self, id: &FindingId) -> Result<FindingStatus, StoreError> {
+        Ok(self.dispositions(id)?.last().map_or(FindingStatus::Open, |line| line.status))
+    }
+}

@@ -1,0 +1,157 @@
+//! Lines as the list view needs them: the few fields of a row, borrowed from the line.
+//!
+//! Whatever else a line holds is skipped without being built, which is most of the time of reading a store.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::domain::{FindingCounts, FindingId, FindingStatus, Kind, Priority, RunId, RunStatus, Severity, Time, Usage};
+
+/// Counts of a run's coverage.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Covered {
+    pub(super) files_total: u32,
+    pub(super) files_covered: u32,
+    pub(super) hunks_total: u32,
+    pub(super) hunks_covered: u32,
+}
+
+/// A line of `runs.ndjson`.
+#[derive(Debug, Deserialize)]
+pub(super) struct RunLine<'a> {
+    #[serde(borrow)]
+    pub(super) run_id: Cow<'a, str>,
+    pub(super) status: RunStatus,
+    pub(super) created_at: Time,
+    pub(super) updated_at: Time,
+    #[serde(borrow)]
+    pub(super) scope: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) reviewer: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) model: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) branch: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) worktree: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) diff_fingerprint: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) scope_hash: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) prompt_policy_version: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) snapshot_commit: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) head_commit: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) superseded_by: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(super) attempt: u32,
+    #[serde(default)]
+    pub(super) tokens: Usage,
+    #[serde(default)]
+    pub(super) coverage: Covered,
+    #[serde(default)]
+    pub(super) finding_counts: FindingCounts,
+}
+
+/// A finding of an output or a journal.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct FindingLine<'a> {
+    #[serde(borrow)]
+    pub(super) finding_id: Cow<'a, str>,
+    pub(super) priority: Priority,
+    pub(super) severity: Severity,
+    pub(super) kind: Kind,
+    #[serde(borrow)]
+    pub(super) title: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) repo_relative_path: Cow<'a, str>,
+    pub(super) line_start: u32,
+    pub(super) line_end: u32,
+}
+
+impl FindingLine<'_> {
+    pub(super) fn into_owned(self) -> FindingLine<'static> {
+        FindingLine {
+            finding_id: self.finding_id.into_owned().into(),
+            title: self.title.into_owned().into(),
+            repo_relative_path: self.repo_relative_path.into_owned().into(),
+            ..FindingLine {
+                finding_id: Cow::Borrowed(""),
+                title: Cow::Borrowed(""),
+                repo_relative_path: Cow::Borrowed(""),
+                priority: self.priority,
+                severity: self.severity,
+                kind: self.kind,
+                line_start: self.line_start,
+                line_end: self.line_end,
+            }
+        }
+    }
+}
+
+/// A line of `triage.ndjson`.
+#[derive(Debug, Deserialize)]
+pub(super) struct TriageLine<'a> {
+    #[serde(borrow)]
+    pub(super) finding_id: Cow<'a, str>,
+    pub(super) status: FindingStatus,
+}
+
+/// A line of a journal: everything that one sort of event or another carries.
+#[derive(Debug, Deserialize)]
+pub(super) struct EventLine<'a> {
+    pub(super) at: Time,
+    #[serde(borrow)]
+    pub(super) event: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) finding: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) file: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(super) files: u32,
+    #[serde(default)]
+    pub(super) hunks: u32,
+}
+
+pub(super) fn run(line: &[u8]) -> Option<RunLine<'_>> {
+    serde_json::from_slice(line).ok().filter(|run: &RunLine<'_>| RunId::is_valid(&run.run_id))
+}
+
+pub(super) fn triage(line: &[u8]) -> Option<TriageLine<'_>> {
+    serde_json::from_slice(line).ok().filter(|line: &TriageLine<'_>| FindingId::is_valid(&line.finding_id))
+}
+
+pub(super) fn finding(json: &RawValue) -> Option<FindingLine<'_>> {
+    serde_json::from_str(json.get()).ok().filter(|line: &FindingLine<'_>| FindingId::is_valid(&line.finding_id))
+}
+
+/// The findings of an output, and how many of them could not be read; `None` when the file is no output.
+pub(super) fn output(json: &[u8]) -> Option<(Vec<FindingLine<'_>>, usize)> {
+    #[derive(Deserialize)]
+    struct Whole<'a> {
+        #[serde(borrow)]
+        findings: Vec<FindingLine<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Parts<'a> {
+        #[serde(borrow)]
+        findings: Vec<&'a RawValue>,
+    }
+    if let Ok(whole) = serde_json::from_slice::<Whole<'_>>(json) {
+        let all = whole.findings.len();
+        let mut findings = whole.findings;
+        findings.retain(|line| FindingId::is_valid(&line.finding_id));
+        let bad = all - findings.len();
+        return Some((findings, bad));
+    }
+    let parts: Parts<'_> = serde_json::from_slice(json).ok()?;
+    let findings: Vec<_> = parts.findings.iter().filter_map(|part| finding(part)).collect();
+    let bad = parts.findings.len() - findings.len();
+    Some((findings, bad))
+}

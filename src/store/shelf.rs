@@ -1,0 +1,383 @@
+//! Storage for tables of 100,000 rows that are cheap to copy, to extend and to read from a file.
+//!
+//! Invariants: everything is in chunks behind `Arc`, so a copy shares them and a change copies one chunk; rows are plain
+//! bytes without pointers, so a chunk is read from a file as it is. Nothing here panics on numbers that a damaged file
+//! could hold: a row that is not there is all zeros, a text that is not there is empty.
+
+use std::io::{self, Read, Write};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+/// A seeded hash for tables and checksums: two lanes of folded multiplication, as fast as memory. Not cryptographic.
+pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    const K: [u64; 4] = [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb, 0xd6e8_feb8_6659_fd93];
+    fn fold(a: u64, b: u64) -> u64 {
+        let wide = u128::from(a) * u128::from(b);
+        (wide as u64) ^ ((wide >> 64) as u64)
+    }
+    fn word(bytes: &[u8]) -> u64 {
+        let mut padded = [0; 8];
+        padded[..bytes.len().min(8)].copy_from_slice(&bytes[..bytes.len().min(8)]);
+        u64::from_ne_bytes(padded)
+    }
+    let mut lanes = [seed ^ K[0], seed ^ K[1]];
+    let mut blocks = bytes.chunks_exact(32);
+    for block in &mut blocks {
+        for (lane, half) in lanes.iter_mut().zip(block.chunks_exact(16)) {
+            let (low, high) = half.split_at(8);
+            *lane = fold(word(low) ^ K[2], word(high) ^ *lane) ^ lane.rotate_left(29);
+        }
+    }
+    for half in blocks.remainder().chunks(16) {
+        let (low, high) = half.split_at(half.len().min(8));
+        lanes[0] = fold(word(low) ^ K[2], word(high) ^ lanes[0]) ^ lanes[0].rotate_left(29);
+    }
+    fold(lanes[0] ^ (bytes.len() as u64), K[3] ^ lanes[1].rotate_left(17)) ^ lanes[1]
+}
+
+/// A column of rows.
+#[derive(Debug)]
+pub(super) struct Shelf<T> {
+    chunks: Vec<Arc<Vec<u8>>>,
+    len: usize,
+    row: PhantomData<T>,
+}
+
+impl<T> Clone for Shelf<T> {
+    fn clone(&self) -> Self {
+        Self { chunks: self.chunks.clone(), len: self.len, row: PhantomData }
+    }
+}
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Self { chunks: Vec::new(), len: 0, row: PhantomData }
+    }
+}
+
+impl<T: Pod> Shelf<T> {
+    const PER_CHUNK: usize = 2048;
+    const SIZE: usize = size_of::<T>();
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes of a row; empty when there is no such row.
+    pub(super) fn bytes(&self, row: usize) -> &[u8] {
+        let begin = row % Self::PER_CHUNK * Self::SIZE;
+        self.chunks
+            .get(row / Self::PER_CHUNK)
+            .and_then(|chunk| chunk.get(begin..begin + Self::SIZE))
+            .unwrap_or_default()
+    }
+
+    /// A row; all zeros when there is no such row.
+    pub(super) fn at(&self, row: usize) -> T {
+        bytemuck::try_pod_read_unaligned(self.bytes(row)).unwrap_or(T::zeroed())
+    }
+
+    pub(super) fn set(&mut self, row: usize, value: T) {
+        let begin = row % Self::PER_CHUNK * Self::SIZE;
+        if let Some(chunk) = self.chunks.get_mut(row / Self::PER_CHUNK)
+            && begin + Self::SIZE <= chunk.len()
+        {
+            Arc::make_mut(chunk)[begin..begin + Self::SIZE].copy_from_slice(bytemuck::bytes_of(&value));
+        }
+    }
+
+    pub(super) fn push(&mut self, value: T) {
+        if self.len.is_multiple_of(Self::PER_CHUNK) {
+            self.chunks.push(Arc::new(Vec::new()));
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            Arc::make_mut(chunk).extend_from_slice(bytemuck::bytes_of(&value));
+            self.len += 1;
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        self.chunks
+            .iter()
+            .flat_map(|chunk| chunk.chunks_exact(Self::SIZE.max(1)))
+            .map(|bytes| bytemuck::try_pod_read_unaligned(bytes).unwrap_or(T::zeroed()))
+    }
+
+    pub(super) fn save(&self, to: &mut Saver<'_>) -> io::Result<()> {
+        to.number(self.len)?;
+        self.chunks.iter().try_for_each(|chunk| to.bytes(chunk))
+    }
+
+    pub(super) fn load(from: &mut Loader<'_>) -> io::Result<Self> {
+        let len = from.number()?;
+        let mut chunks = Vec::with_capacity(len.div_ceil(Self::PER_CHUNK).min(1 << 16));
+        let mut left = len;
+        while left > 0 {
+            let take = left.min(Self::PER_CHUNK);
+            chunks.push(Arc::new(from.bytes(take * Self::SIZE)?));
+            left -= take;
+        }
+        Ok(Self { chunks, len, row: PhantomData })
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.capacity()).sum()
+    }
+}
+
+impl<T: Pod> FromIterator<T> for Shelf<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(rows: I) -> Self {
+        let mut chunks = Vec::new();
+        let mut chunk: Vec<u8> = Vec::new();
+        let mut len = 0;
+        for row in rows {
+            if chunk.is_empty() {
+                chunk.reserve_exact(Self::PER_CHUNK * Self::SIZE);
+            }
+            chunk.extend_from_slice(bytemuck::bytes_of(&row));
+            len += 1;
+            if chunk.len() == Self::PER_CHUNK * Self::SIZE {
+                chunks.push(Arc::new(std::mem::take(&mut chunk)));
+            }
+        }
+        if !chunk.is_empty() {
+            chunks.push(Arc::new(chunk));
+        }
+        Self { chunks, len, row: PhantomData }
+    }
+}
+
+/// A table from hashes to row numbers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Index {
+    /// A row's number plus one; 0 is a free slot. The length is 0 or a power of two.
+    slots: Shelf<u32>,
+    used: usize,
+}
+
+impl Index {
+    /// The row with this hash that `is` the one looked for.
+    pub(super) fn find(&self, hash: u64, mut is: impl FnMut(usize) -> bool) -> Option<usize> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut slot = hash as usize & mask;
+        for _ in 0..=mask {
+            let row = (self.slots.at(slot) as usize).checked_sub(1)?;
+            if is(row) {
+                return Some(row);
+            }
+            slot = (slot + 1) & mask;
+        }
+        None
+    }
+
+    /// Adds a row that is not in yet; `hash_of` gives the hash of any row that is.
+    pub(super) fn insert(&mut self, hash: u64, row: usize, hash_of: impl Fn(usize) -> u64) {
+        if (self.used + 1) * 8 > self.slots.len() * 5 {
+            let mut larger = vec![0_u32; (self.slots.len() * 2).max(16)];
+            let mask = larger.len() - 1;
+            for held in self.slots.iter().filter(|held| *held > 0) {
+                let mut slot = hash_of(held as usize - 1) as usize & mask;
+                while larger[slot] != 0 {
+                    slot = (slot + 1) & mask;
+                }
+                larger[slot] = held;
+            }
+            self.slots = larger.into_iter().collect();
+        }
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        while self.slots.at(slot) != 0 {
+            slot = (slot + 1) & mask;
+        }
+        self.slots.set(slot, row as u32 + 1);
+        self.used += 1;
+    }
+
+    pub(super) fn save(&self, to: &mut Saver<'_>) -> io::Result<()> {
+        to.number(self.used)?;
+        self.slots.save(to)
+    }
+
+    pub(super) fn load(from: &mut Loader<'_>) -> io::Result<Self> {
+        let used = from.number()?;
+        let slots: Shelf<u32> = Shelf::load(from)?;
+        if slots.len() != 0 && (!slots.len().is_power_of_two() || used >= slots.len()) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(Self { slots, used })
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.slots.memory()
+    }
+}
+
+/// Where a text stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Span {
+    /// The chunk's number times [`Text::CHUNK`] plus the place in it.
+    address: u32,
+    len: u32,
+}
+
+/// Texts, one behind the other; those that repeat are kept once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Text {
+    chunks: Vec<Arc<String>>,
+    /// The texts that are kept once, by number; number 0 is the empty text.
+    words: Shelf<Span>,
+    numbers: Index,
+    seed: u64,
+}
+
+impl Text {
+    const CHUNK: usize = 1 << 18;
+    /// Longer texts are cut: no list shows more, and no path is longer.
+    const LONGEST: usize = 8192;
+
+    pub(super) fn new(seed: u64) -> Self {
+        let mut text = Self { seed, ..Self::default() };
+        text.words.push(Span::default());
+        text
+    }
+
+    pub(super) fn get(&self, span: Span) -> &str {
+        let (chunk, begin) = (span.address as usize / Self::CHUNK, span.address as usize % Self::CHUNK);
+        self.chunks.get(chunk).and_then(|chunk| chunk.get(begin..begin + span.len as usize)).unwrap_or("")
+    }
+
+    pub(super) fn push(&mut self, text: &str) -> Span {
+        let text = &text[..text.floor_char_boundary(Self::LONGEST)];
+        if text.is_empty() {
+            return Span::default();
+        }
+        if self.chunks.last().is_none_or(|chunk| chunk.len() + text.len() > Self::CHUNK) {
+            if self.chunks.len() >= (1 << 32) / Self::CHUNK {
+                return Span::default();
+            }
+            self.chunks.push(Arc::new(String::new()));
+        }
+        let number = self.chunks.len() - 1;
+        let chunk = Arc::make_mut(&mut self.chunks[number]);
+        let span = Span { address: (number * Self::CHUNK + chunk.len()) as u32, len: text.len() as u32 };
+        chunk.push_str(text);
+        span
+    }
+
+    /// A text in place of another: the same place when it is the same text.
+    pub(super) fn replace(&mut self, old: Span, text: &str) -> Span {
+        if self.get(old) == text { old } else { self.push(text) }
+    }
+
+    pub(super) fn word(&self, number: u32) -> &str {
+        self.get(self.words.at(number as usize))
+    }
+
+    /// The number of a text, the same for the same text.
+    pub(super) fn intern(&mut self, text: &str) -> u32 {
+        let text = &text[..text.floor_char_boundary(Self::LONGEST)];
+        if text.is_empty() {
+            return 0;
+        }
+        let code = hash(self.seed, text.as_bytes());
+        if let Some(number) = self.numbers.find(code, |number| self.word(number as u32) == text) {
+            return number as u32;
+        }
+        let span = self.push(text);
+        let number = self.words.len();
+        self.words.push(span);
+        let (words, chunks, seed) = (&self.words, &self.chunks, self.seed);
+        self.numbers.insert(code, number, |number| {
+            let span = words.at(number);
+            let (chunk, begin) = (span.address as usize / Self::CHUNK, span.address as usize % Self::CHUNK);
+            let text = chunks.get(chunk).and_then(|chunk| chunk.get(begin..begin + span.len as usize));
+            hash(seed, text.unwrap_or("").as_bytes())
+        });
+        number as u32
+    }
+
+    pub(super) fn save(&self, to: &mut Saver<'_>) -> io::Result<()> {
+        to.number(self.chunks.len())?;
+        for chunk in &self.chunks {
+            to.number(chunk.len())?;
+            to.bytes(chunk.as_bytes())?;
+        }
+        self.words.save(to)?;
+        self.numbers.save(to)
+    }
+
+    pub(super) fn load(from: &mut Loader<'_>, seed: u64) -> io::Result<Self> {
+        let mut chunks = Vec::new();
+        for _ in 0..from.number()? {
+            let len = from.number()?;
+            let chunk = String::from_utf8(from.bytes(len)?).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+            chunks.push(Arc::new(chunk));
+        }
+        Ok(Self { chunks, words: Shelf::load(from)?, numbers: Index::load(from)?, seed })
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.capacity()).sum::<usize>() + self.words.memory() + self.numbers.memory()
+    }
+}
+
+/// Writes a table to a file, and keeps a checksum.
+pub(super) struct Saver<'a> {
+    to: &'a mut dyn Write,
+    pub(super) checksum: u64,
+    pub(super) written: u64,
+}
+
+impl<'a> Saver<'a> {
+    pub(super) fn new(to: &'a mut dyn Write) -> Self {
+        Self { to, checksum: 0, written: 0 }
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.checksum = hash(self.checksum, bytes);
+        self.written += bytes.len() as u64;
+        self.to.write_all(bytes)
+    }
+
+    pub(super) fn number(&mut self, number: usize) -> io::Result<()> {
+        self.bytes(&(number as u64).to_ne_bytes())
+    }
+}
+
+/// Reads a table back, and keeps the same checksum.
+pub(super) struct Loader<'a> {
+    from: &'a mut dyn Read,
+    pub(super) checksum: u64,
+    /// Bytes that may still be read: no number in a damaged file makes this ask for more memory than the file has.
+    left: u64,
+}
+
+impl<'a> Loader<'a> {
+    pub(super) fn new(from: &'a mut dyn Read, left: u64) -> Self {
+        Self { from, checksum: 0, left }
+    }
+
+    pub(super) fn bytes(&mut self, len: usize) -> io::Result<Vec<u8>> {
+        self.left = self.left.checked_sub(len as u64).ok_or(io::ErrorKind::InvalidData)?;
+        let mut bytes = Vec::with_capacity(len);
+        self.from.take(len as u64).read_to_end(&mut bytes)?;
+        if bytes.len() != len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.checksum = hash(self.checksum, &bytes);
+        Ok(bytes)
+    }
+
+    pub(super) fn number(&mut self) -> io::Result<usize> {
+        let bytes = self.bytes(8)?;
+        let number = bytemuck::try_pod_read_unaligned::<u64>(&bytes).map_err(|_| io::ErrorKind::InvalidData)?;
+        usize::try_from(number).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.left == 0
+    }
+}

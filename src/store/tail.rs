@@ -1,0 +1,250 @@
+//! Waiting for changes of the store without asking for them: while nothing changes, nothing wakes.
+//!
+//! File notifications of the system are used where there are any; where watching fails (too many watches, a file system
+//! that has none) the lengths of the files are compared once a second, and [`Tail::polling`] says so.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use notify::{EventKind, RecursiveMode, Watcher};
+
+use super::Store;
+
+/// What ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changed {
+    /// Runs, dispositions or a journal changed: [`Store::refresh`] tells what.
+    Store,
+    /// [`Stopper::stop`] was called. Every later wait ends like this at once.
+    Stopped,
+}
+
+/// Waits for changes of a store; see [`Store::tail`].
+pub struct Tail {
+    root: PathBuf,
+    sender: Sender<Message>,
+    receiver: Receiver<Message>,
+    how: How,
+    last: Option<Instant>,
+    stopped: bool,
+}
+
+impl std::fmt::Debug for Tail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tail").field("root", &self.root).field("polling", &self.polling()).finish_non_exhaustive()
+    }
+}
+
+enum How {
+    Watching {
+        watcher: notify::RecommendedWatcher,
+        /// The folders watched: the store and its journals, or the nearest folder above that is there.
+        folders: Vec<PathBuf>,
+    },
+    Polling {
+        reason: String,
+        seen: Signature,
+    },
+}
+
+/// Lengths of the files, by path.
+type Signature = BTreeMap<PathBuf, u64>;
+
+enum Message {
+    /// A file or folder that the store consists of was made, written, renamed or removed.
+    Touched,
+    /// The watcher cannot go on.
+    Broken(String),
+    Stop,
+}
+
+/// Ends the wait of a [`Tail`] from another thread.
+#[derive(Debug, Clone)]
+pub struct Stopper(Sender<Message>);
+
+impl Stopper {
+    pub fn stop(&self) {
+        let _ = self.0.send(Message::Stop);
+    }
+}
+
+/// Between two returns of [`Tail::wait`] there is at least this long, so that a busy worker does not keep a screen busy.
+const QUIET: Duration = Duration::from_millis(100);
+/// How often the files are looked at where they cannot be watched.
+const POLL: Duration = Duration::from_secs(1);
+
+impl Store {
+    /// Watches the store, also one that does not exist yet (nothing is made). Changes from this moment on are seen.
+    pub fn tail(&self) -> Tail {
+        let (sender, receiver) = channel();
+        let root = self.root.clone();
+        let how = watch(&root, &sender).unwrap_or_else(|reason| How::Polling { reason, seen: signature(&root) });
+        Tail { root, sender, receiver, how, last: None, stopped: false }
+    }
+}
+
+impl Tail {
+    /// Ends a wait from another thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.sender.clone())
+    }
+
+    /// Why the files are looked at once a second instead of being watched; `None` when they are watched.
+    pub fn polling(&self) -> Option<&str> {
+        match &self.how {
+            How::Watching { .. } => None,
+            How::Polling { reason, .. } => Some(reason),
+        }
+    }
+
+    /// Blocks until the store has changed since the last call (or since [`Store::tail`]). Several changes in short order
+    /// are one.
+    pub fn wait(&mut self) -> Changed {
+        let mut touched = false;
+        loop {
+            if self.stopped {
+                return Changed::Stopped;
+            }
+            let due = self.last.map(|last| last + QUIET);
+            let patience = match (touched, due) {
+                (true, Some(due)) => Some(due.saturating_duration_since(Instant::now())),
+                (true, None) => Some(Duration::ZERO),
+                (false, _) => matches!(self.how, How::Polling { .. }).then_some(POLL),
+            };
+            let message = match patience {
+                Some(patience) => self.receiver.recv_timeout(patience),
+                None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match message {
+                Ok(Message::Touched) => touched = true,
+                Ok(Message::Broken(reason)) => {
+                    self.how = How::Polling { reason, seen: signature(&self.root) };
+                    touched = true;
+                }
+                Ok(Message::Stop) => self.stopped = true,
+                Err(RecvTimeoutError::Timeout) if touched => {
+                    self.rearm();
+                    self.last = Some(Instant::now());
+                    return Changed::Store;
+                }
+                Err(RecvTimeoutError::Timeout) => touched = self.poll(),
+                // Cannot happen while this end keeps a sender; a wait that never ends would be the worse answer.
+                Err(RecvTimeoutError::Disconnected) => self.stopped = true,
+            }
+        }
+    }
+
+    /// Watches folders that have been made since.
+    fn rearm(&mut self) {
+        let How::Watching { watcher, folders } = &mut self.how else { return };
+        if let Err(reason) = arm(&self.root, watcher, folders) {
+            self.how = How::Polling { reason, seen: signature(&self.root) };
+        }
+    }
+
+    fn poll(&mut self) -> bool {
+        let How::Polling { seen, .. } = &mut self.how else { return false };
+        let now = signature(&self.root);
+        let changed = now != *seen;
+        *seen = now;
+        changed
+    }
+}
+
+fn watch(root: &Path, sender: &Sender<Message>) -> Result<How, String> {
+    let (sender, store) = (sender.clone(), root.to_owned());
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        let message = match event {
+            Ok(event) if event.need_rescan() || matters(&event, &store) => Message::Touched,
+            Ok(_) => return,
+            Err(error) => Message::Broken(error.to_string()),
+        };
+        let _ = sender.send(message);
+    })
+    .map_err(|error| error.to_string())?;
+    let mut folders = Vec::new();
+    arm(root, &mut watcher, &mut folders)?;
+    Ok(How::Watching { watcher, folders })
+}
+
+/// Whether an event can mean that a view is out of date. Opening and reading do not, nor do locks and temporary files.
+fn matters(event: &notify::Event, root: &Path) -> bool {
+    if matches!(event.kind, EventKind::Access(_)) {
+        return false;
+    }
+    event.paths.iter().any(|path| match path.strip_prefix(root) {
+        Ok(inside) => {
+            inside.as_os_str().is_empty()
+                || ["runs.ndjson", "triage.ndjson", "events"].iter().any(|name| inside == Path::new(name))
+                || inside.extension().is_some_and(|extension| extension == "jsonl")
+        }
+        // A folder above the store, on the way to it.
+        Err(_) => root.starts_with(path),
+    })
+}
+
+/// Watches the store's folder and its journals, or the nearest folder above when they are not there yet.
+fn arm(root: &Path, watcher: &mut notify::RecommendedWatcher, folders: &mut Vec<PathBuf>) -> Result<(), String> {
+    // Each round may find that a folder was made since the one before.
+    for _ in 0..64 {
+        let wanted: Vec<PathBuf> = if root.is_dir() {
+            [root.to_owned(), root.join("events")].into_iter().filter(|folder| folder.is_dir()).collect()
+        } else {
+            root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned).into_iter().collect()
+        };
+        if wanted == *folders {
+            return Ok(());
+        }
+        for folder in folders.iter().filter(|folder| !wanted.contains(folder)) {
+            let _ = watcher.unwatch(folder);
+        }
+        for folder in wanted.iter().filter(|folder| !folders.contains(folder)) {
+            match watcher.watch(folder, RecursiveMode::NonRecursive) {
+                Ok(()) => {}
+                // Removed again between the two looks.
+                Err(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) => {}
+                Err(error) => return Err(format!("cannot watch {}: {error}", folder.display())),
+            }
+        }
+        *folders = wanted;
+    }
+    Ok(())
+}
+
+fn signature(root: &Path) -> Signature {
+    let journals = std::fs::read_dir(root.join("events")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = [root.join("runs.ndjson"), root.join("triage.ndjson")].into_iter().chain(journals);
+    files.filter_map(|file| Some((file.clone(), std::fs::metadata(&file).ok()?.len()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::event::{AccessKind, AccessMode, CreateKind, DataChange, ModifyKind};
+
+    use super::*;
+
+    #[test]
+    fn only_what_a_view_shows_wakes() {
+        let root = Path::new("/s/review/repo-k/auto-review");
+        let open = EventKind::Access(AccessKind::Open(AccessMode::Any));
+        let write = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+        let create = EventKind::Create(CreateKind::Any);
+        for (kind, path, expected) in [
+            (write, "/s/review/repo-k/auto-review/runs.ndjson", true),
+            (write, "/s/review/repo-k/auto-review/triage.ndjson", true),
+            (write, "/s/review/repo-k/auto-review/events/ar_1.jsonl", true),
+            (create, "/s/review/repo-k/auto-review/events", true),
+            (create, "/s/review/repo-k", true),
+            (open, "/s/review/repo-k/auto-review/runs.ndjson", false),
+            (write, "/s/review/repo-k/auto-review/store.lock", false),
+            (create, "/s/review/repo-k/auto-review/view.cache", false),
+            (create, "/s/review/repo-k/auto-review/.tmp-x1", false),
+            (create, "/s/review/repo-other", false),
+        ] {
+            let event = notify::Event::new(kind).add_path(path.into());
+            assert_eq!(matters(&event, root), expected, "{kind:?} {path}");
+        }
+    }
+}

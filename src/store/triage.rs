@@ -1,0 +1,166 @@
+//! Undo and redo of triage: pure functions over the lines of `triage.ndjson`.
+//!
+//! Undo and redo are plain dispositions with the group of the `set` they take back or set again, so that a reader who
+//! knows nothing of them still sees the right status: the last line of a finding wins.
+
+use std::collections::HashMap;
+
+use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Time, TriageAction};
+
+/// The lines that take back the user's last triage that is not yet taken back; `None` when there is none.
+///
+/// Findings whose status changed since then by somebody else (a later review, an assistant) are left alone; a group
+/// of which nothing else is left is passed over.
+pub fn next_undo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
+    let stacks = Stacks::of(log);
+    stacks.done.iter().rev().find_map(|group| stacks.step(log, group, TriageAction::Undo, at))
+}
+
+/// The lines that set again what was taken back last; `None` when there is none, or when something was triaged since.
+pub fn next_redo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
+    let stacks = Stacks::of(log);
+    stacks.undone.iter().rev().find_map(|group| stacks.step(log, group, TriageAction::Redo, at))
+}
+
+/// The user's groups in the order in which undo and redo walk them.
+struct Stacks<'a> {
+    done: Vec<&'a str>,
+    undone: Vec<&'a str>,
+    /// The last status of each finding, whoever set it.
+    present: HashMap<&'a FindingId, FindingStatus>,
+}
+
+impl<'a> Stacks<'a> {
+    fn of(log: &'a [Disposition]) -> Self {
+        let (mut done, mut undone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+        let mut present = HashMap::new();
+        for line in log {
+            present.insert(&line.finding_id, line.status);
+            if line.actor != Actor::User {
+                continue;
+            }
+            let group = line.group.as_str();
+            let (from, to) = match line.action {
+                TriageAction::Set => {
+                    undone.clear();
+                    if done.last() != Some(&group) {
+                        done.push(group);
+                    }
+                    continue;
+                }
+                TriageAction::Undo => (&mut done, &mut undone),
+                TriageAction::Redo => (&mut undone, &mut done),
+            };
+            from.retain(|other| *other != group);
+            if to.last() != Some(&group) {
+                to.push(group);
+            }
+        }
+        Self { done, undone, present }
+    }
+
+    fn step(&self, log: &[Disposition], group: &str, action: TriageAction, at: Time) -> Option<Vec<Disposition>> {
+        let sets = log
+            .iter()
+            .filter(|line| line.actor == Actor::User && line.action == TriageAction::Set && line.group == group);
+        let lines: Vec<Disposition> = sets
+            .filter_map(|set| {
+                let (from, to) = match action {
+                    TriageAction::Undo => (set.status, set.previous),
+                    _ => (set.previous, set.status),
+                };
+                let unchanged = self.present.get(&set.finding_id) == Some(&from);
+                unchanged.then(|| Disposition {
+                    status: to,
+                    previous: from,
+                    reason: reason_of(log, &set.finding_id, to),
+                    at,
+                    action,
+                    ..set.clone()
+                })
+            })
+            .collect();
+        (!lines.is_empty()).then_some(lines)
+    }
+}
+
+/// Why the finding was given this status when it last was: a dismissal that comes back keeps its reason.
+fn reason_of(log: &[Disposition], id: &FindingId, status: FindingStatus) -> String {
+    let last = log.iter().rev().find(|line| line.finding_id == *id && line.status == status);
+    last.map(|line| line.reason.clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(finding: char, group: &str, from: FindingStatus, to: FindingStatus, reason: &str) -> Disposition {
+        Disposition {
+            finding_id: format!("f_{}", String::from(finding).repeat(16)).parse().expect("an id"),
+            status: to,
+            previous: from,
+            actor: Actor::User,
+            reason: reason.into(),
+            at: Time::UNIX_EPOCH,
+            action: TriageAction::Set,
+            group: group.into(),
+            run_id: None,
+        }
+    }
+
+    fn statuses(lines: &Option<Vec<Disposition>>) -> Vec<(String, &'static str)> {
+        let lines = lines.iter().flatten();
+        lines.map(|line| (line.finding_id.as_str()[2..3].to_owned(), line.status.word())).collect()
+    }
+
+    #[test]
+    fn undo_and_redo_walk_the_groups() {
+        use FindingStatus::{Addressed, Dismissed, Open};
+        let at = Time::UNIX_EPOCH;
+        let mut log = vec![
+            line('a', "1", Open, Dismissed, "noise"),
+            line('b', "2", Open, Addressed, ""),
+            line('c', "2", Open, Addressed, ""),
+            line('a', "3", Dismissed, Addressed, "done"),
+        ];
+        let mut steps = Vec::new();
+        // z takes back, y sets again; each step is what the finding then is.
+        for key in "zzzzyyyyzz".chars() {
+            let lines = if key == 'z' { next_undo(&log, at) } else { next_redo(&log, at) };
+            steps.push(
+                statuses(&lines).iter().map(|(id, status)| format!("{id} {status}")).collect::<Vec<_>>().join(", "),
+            );
+            log.extend(lines.into_iter().flatten());
+        }
+        assert_eq!(
+            steps,
+            [
+                "a dismissed",
+                "b open, c open",
+                "a open",
+                "",
+                "a dismissed",
+                "b addressed, c addressed",
+                "a addressed",
+                "",
+                "a dismissed",
+                "b open, c open"
+            ]
+        );
+        assert_eq!(log[4].reason, "noise", "a dismissal that comes back keeps its reason");
+        // A new triage ends what could be set again.
+        log.push(line('d', "4", Open, Dismissed, "x"));
+        assert_eq!(next_redo(&log, at), None);
+        assert_eq!(statuses(&next_undo(&log, at)), [("d".to_owned(), "open")]);
+    }
+
+    #[test]
+    fn what_a_review_found_since_is_not_undone() {
+        use FindingStatus::{Addressed, Open, Unresolved};
+        let mut seen_again = line('b', "e", Addressed, Unresolved, "seen again");
+        seen_again.actor = Actor::Engine;
+        let log = vec![line('a', "1", Open, Addressed, ""), line('b', "2", Open, Addressed, ""), seen_again];
+        assert_eq!(statuses(&next_undo(&log, Time::UNIX_EPOCH)), [("a".to_owned(), "open")]);
+        assert_eq!(next_undo(&[], Time::UNIX_EPOCH), None);
+    }
+}
