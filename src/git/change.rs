@@ -22,7 +22,7 @@ const RENAME_LIMIT: usize = 1_000;
 pub(super) struct Extra {
     pub path: Vec<u8>,
     pub reason: LeftOutReason,
-    /// Mode and bytes of an added file that is too large to be stored.
+    /// Mode and bytes of a file that is too large to be stored.
     pub file: Option<(u32, u64)>,
 }
 
@@ -37,8 +37,8 @@ impl Repo {
     /// The change between two commits again, as the worker needs it: from immutable objects only.
     /// An empty `base` means that all of the snapshot is new.
     ///
-    /// It is what the [`super::Snapshot`] had, but for files of the worktree that are not in the snapshot's tree (untracked
-    /// ones above the size limit, and those that could not be read): only who took the snapshot knows of them.
+    /// It is what the [`super::Snapshot`] had, but for files of the worktree that are not in the snapshot's tree (those
+    /// above the size limit, and those that could not be read): only who took the snapshot knows of them.
     pub fn change(&self, base: &str, snapshot: &str, filter: &Filter) -> Result<Change, GitError> {
         let base = if base.is_empty() { None } else { Some(self.commit_id(base)?) };
         let (change, _) = self.compare(base, self.commit_id(snapshot)?, filter)?;
@@ -134,7 +134,7 @@ impl Repo {
     /// A hash over what changed, left out or not, and over nothing else: neither commits nor the kind of scope, so that
     /// a review of the worktree speaks of the commit made from exactly that.
     ///
-    /// Added files above the size limit count with their size, since their content is not always stored.
+    /// Files above the size limit count with their size, since their content is not always stored.
     pub(super) fn fingerprint(
         &self,
         differences: &[Difference],
@@ -150,7 +150,7 @@ impl Repo {
         let mut lines: Vec<(&[u8], String)> = Vec::with_capacity(differences.len());
         for difference in differences {
             let line = match (difference.old, difference.new) {
-                (None, Some(new)) if new.mode != MODE_GITLINK => {
+                (_, Some(new)) if new.is_file() => {
                     let size = odb.read_header(new.id).map_or(0, |(size, _)| size as u64);
                     (size > filter.max_file_bytes).then(|| large(new.mode, size))
                 }

@@ -24,6 +24,9 @@ const SLOW_FROM: usize = 400;
 const DIFF_CONTEXT: u32 = 4;
 /// Lines of all diffs of a run that are read at once.
 const MAX_DIFF_LINES: usize = 5_000;
+/// Lines of diffs that are coloured, and the last line of a file up to which it is.
+const HIGHLIGHTED_DIFF_LINES: usize = 2_000;
+const HIGHLIGHTED_UP_TO: usize = 4_000;
 /// Files and changes kept, so that going up and down does not read them again.
 const KEPT: usize = 16;
 
@@ -210,7 +213,6 @@ impl Loader {
         let Some(change) = self.change(&run) else {
             return note("The snapshot of this run is no longer kept.");
         };
-        let Some(repo) = &self.repo else { return note("The repository cannot be read.") };
         let files: Vec<&FileChange> =
             change.files.iter().filter(|file| path.as_ref().is_none_or(|path| *path == file.path)).collect();
         if files.is_empty() {
@@ -230,19 +232,40 @@ impl Loader {
                 });
                 break;
             }
+            let Some(repo) = &self.repo else { break };
             let read = repo.file_diff(file, DIFF_CONTEXT).map_err(|error| error.to_string())?;
             lines += read.len();
+            let mut hunks = hunks(read);
+            let last = hunks.last().map_or(0, |hunk| (hunk.new_start + hunk.new_lines) as usize);
+            if lines <= HIGHLIGHTED_DIFF_LINES && last <= HIGHLIGHTED_UP_TO {
+                self.colour(&run.snapshot_commit, &file.path, &mut hunks, last);
+            }
             out.push(Diff {
                 path: file.path.clone(),
                 old_path: file.old_path.clone(),
                 from: run.base_commit.clone(),
                 to: run.snapshot_commit.clone(),
-                hunks: hunks(read),
+                hunks,
                 note: None,
                 anchor,
             });
         }
         Ok(Loaded::Diff(out))
+    }
+
+    /// Colours for the lines of the new side.
+    fn colour(&mut self, commit: &str, path: &str, hunks: &mut [DiffHunk], last: usize) {
+        let Some(file) = self.file_lines(commit, path) else { return };
+        let spans = self.spans(path, &file, 0, last);
+        for line in hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
+            let Some(number) = line.new.map(|number| number as usize) else { continue };
+            // Only where both readings of the file agree about the line.
+            if file.get(number.wrapping_sub(1)) == Some(&line.text)
+                && let Some(spans) = spans.get(number - 1)
+            {
+                line.spans.clone_from(spans);
+            }
+        }
     }
 
     fn change(&mut self, run: &RunRecord) -> Option<Arc<Change>> {

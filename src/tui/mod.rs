@@ -167,13 +167,14 @@ fn theme(
         }
         "dark" => (theme::DARK, "dark"),
         "light" => (theme::LIGHT, "light"),
+        "neutral" => (theme::NEUTRAL, "neutral"),
         "ansi" => (theme::ANSI, "ansi"),
         name => (theme::DARK, name),
     };
     let text = match config::user_theme(paths, name, base) {
         Ok(Some(text)) => text,
         Ok(None) => {
-            if !["dark", "light", "ansi"].contains(&name) {
+            if !["dark", "light", "neutral", "ansi"].contains(&name) {
                 notices.push(format!("there is no theme {name:?}"));
             }
             base.to_owned()

@@ -1,5 +1,7 @@
 //! The pages of the detail: loaded values in, a measured document out.
 
+use unicode_width::UnicodeWidthStr;
+
 use super::app::{App, FirstReview};
 use super::doc::{Doc, Line, Piece, wrap};
 use super::loaded::{Diff, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans};
@@ -27,7 +29,7 @@ pub fn build(app: &App, width: usize) -> Doc {
                 if index > 0 {
                     doc.push(Line::default());
                 }
-                difference(diff, &mut doc);
+                difference(app, diff, &mut doc);
             }
         }
         Some(Loaded::Log { run, entries }) => log(app, run.as_ref(), entries, width, &mut doc),
@@ -80,22 +82,30 @@ fn nothing(app: &App, width: usize, doc: &mut Doc) {
 
 fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let finding = &page.finding;
-    let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.status(&row));
-    doc.push(title_line(app, finding.priority, status));
-    for line in wrap(&text::one_line(&finding.title), width) {
-        doc.push(Line::of(Role::Strong, &line));
-    }
+    let status = app
+        .finding_by_id(finding.finding_id.as_str())
+        .map_or(finding.status, |row| app.status(&row));
     let dot = format!(" {} ", app.glyphs.dot);
-    let place = place(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
-    for line in wrap(&text::one_line(&place), width) {
-        doc.push(Line::of(Role::Accent, &line));
-    }
     let facts = [
         kind_words(finding.kind.word()),
         format!("severity {}", finding.severity),
         format!("confidence {}", finding.confidence),
     ];
-    doc.paragraph(Role::Muted, &facts.join(&dot), width);
+    let (title, facts) = (title_line(app, finding.priority, status), facts.join(&dot));
+    if title.plain().width() + 3 + facts.width() <= width {
+        doc.push(title.and(Role::Faint, "   ").and(Role::Muted, &facts));
+    } else {
+        doc.push(title);
+        doc.paragraph(Role::Muted, &facts, width);
+    }
+    doc.blank();
+    for line in wrap(&text::one_line(&finding.title), width) {
+        doc.push(Line::of(Role::Strong, &line));
+    }
+    let place = place(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
+    for line in wrap(&text::one_line(&place), width) {
+        doc.push(Line::of(Role::Accent, &line));
+    }
     if let Some(last) = page.history.last().filter(|_| !status.is_undecided())
         && !last.reason.is_empty()
     {
@@ -242,8 +252,7 @@ fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let reported = when(finding.reported_at);
     let column = reported.len() + 2;
     let entry = |doc: &mut Doc, time: String, what: String| {
-        for (index, line) in wrap(&text::one_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate()
-        {
+        for (index, line) in wrap(&text::one_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate() {
             let time = if index == 0 { time.as_str() } else { "" };
             doc.push(Line::of(Role::Faint, &format!("{time:<column$}")).and(Role::Muted, &line));
         }
@@ -355,8 +364,7 @@ fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
 }
 
 fn spent(run: &RunRecord) -> String {
-    let mut parts =
-        vec![format!("{} in", thousands(run.tokens.input)), format!("{} out", thousands(run.tokens.output))];
+    let mut parts = vec![format!("{} in", thousands(run.tokens.input)), format!("{} out", thousands(run.tokens.output))];
     if run.tokens.cached > 0 {
         parts.push(format!("{} cached", thousands(run.tokens.cached)));
     }
@@ -402,22 +410,13 @@ fn about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
             doc.field(name, NAMES, Role::Normal, value, width);
         }
     };
-    let reviewer =
-        if run.model.is_empty() { run.reviewer.clone() } else { format!("{} ({})", run.reviewer, run.model) };
+    let reviewer = if run.model.is_empty() { run.reviewer.clone() } else { format!("{} ({})", run.reviewer, run.model) };
     field("reviewer", &reviewer);
-    field(
-        "asked by",
-        &format!("{} from the {}", run.owner, run.source)
-            .trim_start_matches(" from")
-            .replace("from the cli", "from the command line"),
-    );
+    field("asked by", &format!("{} from the {}", run.owner, run.source).trim_start_matches(" from").replace("from the cli", "from the command line"));
     field("asked at", &app.full_moment(run.created_at));
     if run.status.is_terminal() {
         let took = run.updated_at.as_millisecond().saturating_sub(run.created_at.as_millisecond());
-        field(
-            "took",
-            &if took < 10_000 { format!("{:.1} s", took as f64 / 1000.0) } else { super::app::duration(took / 1000) },
-        );
+        field("took", &if took < 10_000 { format!("{:.1} s", took as f64 / 1000.0) } else { super::app::duration(took / 1000) });
     }
     if !matches!(run.scope, Scope::All) {
         field("base", short(&run.base_commit));
@@ -464,7 +463,7 @@ fn file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
     }
 }
 
-fn difference(diff: &Diff, doc: &mut Doc) {
+fn difference(app: &App, diff: &Diff, doc: &mut Doc) {
     let mut head = Line::of(Role::Strong, &diff.path);
     if let Some(old) = &diff.old_path {
         head = Line::of(Role::Muted, old).and(Role::Faint, " to ").and(Role::Strong, &diff.path);
@@ -478,8 +477,7 @@ fn difference(diff: &Diff, doc: &mut Doc) {
         doc.push(Line::default());
         doc.push(Line::of(Role::Muted, note));
     }
-    let most =
-        diff.hunks.iter().map(|hunk| (hunk.old_start + hunk.old_lines).max(hunk.new_start + hunk.new_lines)).max();
+    let most = diff.hunks.iter().map(|hunk| (hunk.old_start + hunk.old_lines).max(hunk.new_start + hunk.new_lines)).max();
     let digits = digits(most.unwrap_or(1));
     let mut anchored = None;
     for hunk in &diff.hunks {
@@ -492,8 +490,9 @@ fn difference(diff: &Diff, doc: &mut Doc) {
         doc.push(title);
         for line in &hunk.lines {
             let number = |n: Option<u32>| n.map_or_else(|| " ".repeat(digits), |n| format!("{n:>digits$}"));
-            let inside =
-                diff.anchor.is_some_and(|(start, end)| line.new.is_some_and(|number| (start..=end).contains(&number)));
+            let inside = diff
+                .anchor
+                .is_some_and(|(start, end)| line.new.is_some_and(|number| (start..=end).contains(&number)));
             if inside && anchored.is_none() {
                 anchored = Some(doc.lines.len());
             }
@@ -507,7 +506,15 @@ fn difference(diff: &Diff, doc: &mut Doc) {
                 .and(Role::LineNumber, &format!("{} {} ", number(line.old), number(line.new)))
                 .and(role, sign)
                 .and(role, " ");
-            push_spans(&mut shown, &line.text, &line.spans, role);
+            // Colours of code where the background says what was added; else the text itself has to say it.
+            let tinted = app.theme.style(Role::Added).bg.is_some();
+            match line.side {
+                Side::Both => push_spans(&mut shown, &line.text, &line.spans, Role::Normal),
+                Side::New if tinted && !line.spans.is_empty() => {
+                    push_spans(&mut shown, &line.text, &line.spans, Role::Normal);
+                }
+                Side::New | Side::Old => push_spans(&mut shown, &line.text, &[], role),
+            }
             if line.side != Side::Both {
                 shown.fill = Some(role);
             }
@@ -566,9 +573,7 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
         RunEvent::Unknown => ("?", Role::Faint, "an entry of a newer revdeck".to_owned()),
     };
     let column = time.len() + 2;
-    for (index, line) in
-        wrap(&text::one_line(&what), width.saturating_sub(column + SIGNS).max(12)).into_iter().enumerate()
-    {
+    for (index, line) in wrap(&text::one_line(&what), width.saturating_sub(column + SIGNS).max(12)).into_iter().enumerate() {
         let (time, word) = if index == 0 { (time.as_str(), word) } else { ("", "") };
         doc.push(
             Line::of(Role::Faint, &format!("{time:<column$}"))

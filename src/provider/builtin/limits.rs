@@ -60,6 +60,7 @@ tables! {
         telling_calls: Vec<String>,
         http_calls: Vec<String>,
         text_sinks: Vec<String>,
+        formulas: Vec<String>,
         trivial_strings: Vec<String>,
         min_string_repeats: u32,
         min_string_length: u32,

@@ -143,9 +143,11 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
     }
 }
 
-/// Whether a text has the shape of a secret: other smells do not show such texts.
+/// Whether a text may be a secret, by its shape or by how random it looks: other smells do not show such texts.
 pub(super) fn looks_secret(text: &str) -> bool {
-    secrets::by_shape(text.as_bytes()).next().is_some() || addresses::credentials(text).is_some()
+    secrets::by_shape(text.as_bytes()).next().is_some()
+        || addresses::credentials(text).is_some()
+        || secrets::looks_random(text)
 }
 
 /// A text with every secret in it that is recognised by its shape replaced; for code that is going to be shown.

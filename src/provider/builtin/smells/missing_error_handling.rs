@@ -248,7 +248,10 @@ fn is_narrow(head: &str, language: Language) -> bool {
 /// What stands between the keyword and the body.
 fn caught(head: &str) -> &str {
     let rest = ["catch", "except", "rescue"].iter().find_map(|keyword| head.trim().strip_prefix(keyword)).unwrap_or("");
-    rest.trim().trim_end_matches([':', '{']).trim().trim_start_matches('(').trim_end_matches(')').trim()
+    let rest = rest.trim().trim_end_matches([':', '{']);
+    let types = rest.split(" as ").next().unwrap_or(rest);
+    let types = types.split("=>").next().unwrap_or(types);
+    types.trim().trim_start_matches('(').trim_end_matches(')').trim()
 }
 
 /// Whether what is unwrapped is an option that the code itself fills, by the last call in front.
@@ -315,7 +318,7 @@ fn smell(case: &Case<'_>, source: &Source<'_>, place: &str) -> Smell {
     let (title, explanation, advice, grade) = match case.what {
         What::EmptyHandler => (
             format!("a handler{of} swallows every error"),
-            format!("The handler{place} catches errors and does nothing with them, so 0 of them are logged, raised again or explained."),
+            format!("The handler{place} catches every error and does nothing with it: it is neither logged nor raised again, and no comment says why."),
             "Handle the error, log it, raise it again, or say in a comment why it may be ignored.",
             (Priority::P2, Severity::Medium, High),
         ),

@@ -248,7 +248,7 @@ impl<'a> Reader<'a, '_> {
                 let parent_text = source.text(&source.nodes[source.parent(holder)]);
                 let declared = source.child_in(holder, self.parts.fields.left).is_none();
                 let is_static = declared && parent_text.split_whitespace().take(5).any(|word| word == "static");
-                !is_static && !target.contains(['[', ' ']) || (declared && !is_static)
+                !is_static && (declared || !target.contains(['[', ' ']))
             }
             Language::C | Language::Bash => false,
         }
@@ -313,21 +313,14 @@ impl<'a> Reader<'a, '_> {
 
     fn class_name(&self, owner: NodeIndex) -> &'a str {
         let source = self.source;
-        let name = source.child_in(owner, self.parts.fields.name).or_else(|| {
-            let text = source.text(&source.nodes[owner]);
-            (text.starts_with("impl"))
-                .then(|| source.children(owner).filter(|&child| source.nodes[child].field != 0).last())
-                .flatten()
-        });
-        match name {
-            Some(name) if source.language == Language::Rust || !source.nodes[owner].is_named() => {
-                last_name(source.bytes(&source.nodes[name]))
-            }
-            Some(name) => source.text(&source.nodes[name]),
-            None => {
-                let head = source.text(&source.nodes[owner]).split('{').next().unwrap_or("");
-                last_name(head.split(" for ").last().unwrap_or(head).as_bytes())
-            }
+        let fields = &self.parts.fields;
+        // `impl Default for Shop<T>` is named by its type.
+        let is_impl = source.language == Language::Rust;
+        let name = source.child_in(owner, if is_impl { fields.of_type } else { fields.name });
+        match name.map(|name| source.text(&source.nodes[name])) {
+            Some(name) => last_name(name.split('<').next().unwrap_or(name).as_bytes()),
+            // A constructor of C++ that is defined outside of its class: `Shop::Shop() {`.
+            None => last_name(source.text(&source.nodes[owner]).split('(').next().unwrap_or("").as_bytes()),
         }
     }
 
@@ -468,7 +461,8 @@ fn report_imports(imports: &[(u32, &str, usize)], limits: &Limits, out: &mut Vec
         severity: Severity::Low,
         confidence: Confidence::Medium,
         line_start: row + 1,
-        line_end: row + 1,
+        // To the last one, so that a change that adds another touches it.
+        line_end: imports.last().map_or(row, |&(last, ..)| last) + 1,
         title: format!("`{path}` climbs {depth} levels"),
         explanation: format!(
             "The import of `{path}` climbs {depth} levels, more than {}{more}; it breaks when either file moves.",

@@ -288,6 +288,7 @@ fields! {
 
 /// A language's roles.
 pub struct Roles {
+    grammar: tree_sitter::Language,
     roles: Box<[Role]>,
     pub fields: Fields,
     pub kinds: Kinds,
@@ -361,7 +362,12 @@ impl Roles {
                 _ => *role,
             };
         }
-        Self { roles, fields: Fields::new(language), kinds: Kinds::new(language) }
+        Self { grammar: grammar.clone(), roles, fields: Fields::new(language), kinds: Kinds::new(language) }
+    }
+
+    /// The grammar's name of a kind.
+    pub fn kind_name(&self, kind: u16) -> &str {
+        self.grammar.node_kind_for_id(kind).unwrap_or("")
     }
 
     pub fn role(&self, kind: u16) -> Role {

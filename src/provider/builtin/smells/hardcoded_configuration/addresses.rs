@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::super::syntax::has_word;
 use super::Naming;
 use super::secrets::is_placeholder;
+use crate::provider::builtin::language::Language;
 use crate::provider::builtin::limits::HardcodedConfiguration;
 
 /// An address in a text.
@@ -74,7 +75,26 @@ pub(super) fn find<'a>(
     }
     let (host, port) = text.rsplit_once(':')?;
     let is_port = (2..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
-    let is_host = host.contains('.') && !is_local(host) && !is_reserved(host) && is_host_name(host);
+    // `main.rs:120` is a place in a file.
+    let last = host.rsplit('.').next().unwrap_or("");
+    let is_file = Language::detect(host, b"").is_some()
+        || matches!(
+            last,
+            "md" | "txt"
+                | "json"
+                | "yaml"
+                | "yml"
+                | "toml"
+                | "html"
+                | "css"
+                | "log"
+                | "xml"
+                | "lock"
+                | "cfg"
+                | "ini"
+                | "conf"
+        );
+    let is_host = host.contains('.') && !is_file && !is_local(host) && !is_reserved(host) && is_host_name(host);
     (is_port && is_host).then_some(Address { text, sort: "a host with its port", certain: true })
 }
 

@@ -48,7 +48,7 @@ const SHAPES: [(&str, &str); 15] = [
 
 /// All shapes at once, a group each: one search over the file.
 static ANY: LazyLock<Regex> = LazyLock::new(|| {
-    let all: Vec<String> = SHAPES.iter().map(|(_, pattern)| format!("({pattern})")).collect();
+    let all: Vec<String> = SHAPES.iter().map(|(_, pattern)| format!("((?-u){pattern})")).collect();
     // The patterns are constants; a test compiles them. One that matches nothing stands in.
     Regex::new(&all.join("|")).or_else(|_| Regex::new("[^\\s\\S]")).unwrap_or_else(|_| unreachable!("a constant"))
 });
@@ -63,6 +63,10 @@ static HINTS: LazyLock<Regex> = LazyLock::new(|| {
 const MIN_KEY_BLOCK: usize = 90;
 /// Bits per character below which even a right shape is an example (`sk_live_xxxxxxxx`).
 const MIN_SHAPE_ENTROPY: f64 = 2.8;
+
+/// From this length (characters) and entropy (bits per character) on a text of mixed characters is not shown; own.
+const MIN_RANDOM_LENGTH: usize = 10;
+const MIN_RANDOM_ENTROPY: f64 = 3.2;
 
 /// The secrets in a text by their shape, in order.
 pub(super) fn by_shape(text: &[u8]) -> impl Iterator<Item = Secret<'_>> {
@@ -237,6 +241,17 @@ pub(super) fn is_placeholder(text: &str) -> bool {
     same || PLACEHOLDERS.iter().any(|word| lower.contains(word))
         || text.starts_with(['<', '$', '%', '{'])
         || text.contains("${")
+}
+
+/// Letters of both sorts and digits, mixed without blanks: no text for people.
+pub(super) fn looks_random(text: &str) -> bool {
+    let has = |test: fn(&u8) -> bool| text.as_bytes().iter().any(test);
+    text.len() >= MIN_RANDOM_LENGTH
+        && !text.contains(' ')
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && entropy(text) >= MIN_RANDOM_ENTROPY
 }
 
 /// Shannon entropy. Bits per character.

@@ -33,7 +33,8 @@ fn numbers_that_nothing_explains() {
     ] {
         let mut found = literals(path, code);
         let mut expected: Vec<&str> = expected.split(' ').collect();
-        (found.sort(), expected.sort());
+        found.sort();
+        expected.sort();
         assert_eq!(found, expected, "{path}: {code}");
     }
 }
@@ -95,6 +96,10 @@ fn numbers_that_are_explained() {
         ),
         ("a.sh", "LIMIT=37\nsleep 37\nhead -n 37\nexit 3\n"),
         ("tests/a.py", "def f(x):\n    return x > 37\n"),
+        ("A.java", "class A { public int hashCode() { return 31 * a + b; } }"),
+        ("a.c", "int f() { return g((unsigned char *) \"surname\", 7) || sizeof(x) == 8; }"),
+        ("a.go", "package a\nfunc f() { w.WriteHeader(503); http.Error(w, s, 500) }"),
+        ("a.js", "x = Math.random().toString(36); d = 24 * 60 * 60 * 1000 * days"),
     ] {
         assert_eq!(literals(path, code), Vec::<String>::new(), "{path}: {code}");
     }
