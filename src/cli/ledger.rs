@@ -59,12 +59,15 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
 
 /// The ledger as an assistant would receive it now, and its tokens; for the cockpit, which shows it.
 pub fn exact(invocation: &Invocation) -> Result<Option<(String, usize)>, CliError> {
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.silent_session(Texts::None)?;
     let view = session.store.view()?;
     let now = session.ambient.now();
     let cap = session.loaded.settings.ledger_tokens.min(HARD_CAP);
     let ledger = within(&gather(&session, &view, now)?, &World { now }, cap);
-    Ok(ledger.map(|ledger| (tokens::count(Encoding::O200kBase, &ledger.text), ledger.text)).map(|(n, text)| (text, n)))
+    Ok(ledger.map(|ledger| {
+        let tokens = tokens::count(Encoding::O200kBase, &ledger.text);
+        (ledger.text, tokens)
+    }))
 }
 
 /// Held against a cheap upper bound first: when everything fits under that, it fits. Only when something would have to

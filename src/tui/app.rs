@@ -123,10 +123,17 @@ pub struct Prompt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptKind {
     /// With the filter to go back to.
-    Filter { before: String },
-    Search { before: String, from: usize },
+    Filter {
+        before: String,
+    },
+    Search {
+        before: String,
+        from: usize,
+    },
     /// Why these are dismissed.
-    Reason { lines: Vec<TriageLine> },
+    Reason {
+        lines: Vec<TriageLine>,
+    },
     Commit,
     Range,
 }
@@ -253,8 +260,8 @@ pub struct Setup {
 
 impl App {
     pub fn new(setup: Setup) -> Self {
-        let notice = (!setup.notices.is_empty())
-            .then(|| Notice { tone: Tone::Trouble, text: setup.notices.join(" · ") });
+        let notice =
+            (!setup.notices.is_empty()).then(|| Notice { tone: Tone::Trouble, text: setup.notices.join(" · ") });
         Self {
             columns: setup.columns,
             rows: setup.rows,

@@ -9,7 +9,8 @@ pub fn arguments(setting: &str, file: &Path, line: u32) -> Vec<String> {
     if words.is_empty() {
         words.push("vi".to_owned());
     }
-    let program = Path::new(&words[0]).file_stem().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let program =
+        Path::new(&words[0]).file_stem().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let path = file.to_string_lossy().into_owned();
     let line = line.max(1);
     match program.as_str() {

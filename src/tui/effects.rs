@@ -84,7 +84,9 @@ impl Effects {
     fn give<T>(&self, lane: &Sender<T>, work: T) {
         if lane.send(work).is_err() {
             // The thread has panicked and has said so.
-            let _ = self.messages.send(Message::StoreTrouble("a part of the cockpit has stopped; start it again".to_owned()));
+            let _ = self
+                .messages
+                .send(Message::StoreTrouble("a part of the cockpit has stopped; start it again".to_owned()));
         }
     }
 }
@@ -255,7 +257,8 @@ fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Sender<Message>) {
 /// Filters; of several wishes only the newest matters.
 fn sift(filters: &Receiver<Command>, messages: &Sender<Message>) {
     while let Ok(first) = filters.recv() {
-        let Some(Command::Filter { serial, view, filter, known }) = std::iter::once(first).chain(filters.try_iter()).last()
+        let Some(Command::Filter { serial, view, filter, known }) =
+            std::iter::once(first).chain(filters.try_iter()).last()
         else {
             continue;
         };

@@ -48,8 +48,7 @@ impl Highlighter {
     /// The coloured pieces of `lines[from..to]`, a list per line; empty when nobody knows the language.
     pub fn spans(&mut self, path: &str, lines: &[&str], from: usize, to: usize) -> Vec<Spans> {
         if self.roles.is_empty() {
-            self.roles =
-                SCOPES.iter().filter_map(|(name, role)| Some((Scope::new(name).ok()?, *role))).collect();
+            self.roles = SCOPES.iter().filter_map(|(name, role)| Some((Scope::new(name).ok()?, *role))).collect();
         }
         let Self { syntaxes, roles } = self;
         let syntaxes = syntaxes.get_or_insert_with(two_face::syntax::extra_newlines);

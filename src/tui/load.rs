@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::highlight::Highlighter;
-use super::loaded::{Diff, DiffHunk, DiffLine, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans};
+use super::loaded::{
+    Diff, DiffHunk, DiffLine, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans,
+};
 use super::message::{FileRow, FileState, Subject, Tab};
 use crate::domain::{Finding, FindingId, RunId, RunRecord, Scope, text};
 use crate::git::{Change, FileChange, Filter, LineOrigin, Repo};
@@ -22,6 +24,9 @@ const SLOW_FROM: usize = 400;
 const DIFF_CONTEXT: u32 = 4;
 /// Lines of all diffs of a run that are read at once.
 const MAX_DIFF_LINES: usize = 5_000;
+/// Lines of diffs that are coloured, and the last line of a file up to which it is.
+const HIGHLIGHTED_DIFF_LINES: usize = 2_000;
+const HIGHLIGHTED_UP_TO: usize = 4_000;
 /// Files and changes kept, so that going up and down does not read them again.
 const KEPT: usize = 16;
 
@@ -82,7 +87,9 @@ impl Loader {
         let id: FindingId = id.parse().map_err(|error| format!("{error}"))?;
         match self.store.finding_in(view, &id) {
             Ok(Some(finding)) => Ok(finding),
-            Ok(None) => Err("The details of this finding are not in the store: the output of its run is gone.".to_owned()),
+            Ok(None) => {
+                Err("The details of this finding are not in the store: the output of its run is gone.".to_owned())
+            }
             Err(error) => Err(error.to_string()),
         }
     }
@@ -149,10 +156,10 @@ impl Loader {
     fn file(&self, run: &str, path: &str) -> Result<Loaded, String> {
         let record = self.record(run)?;
         let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
-        let mut page =
-            FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, left_out: None };
+        let mut page = FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, left_out: None };
         if let Some(output) = output {
-            page.hunks = output.coverage.files.iter().filter(|file| file.path == path).map(|file| file.hunks.len()).sum();
+            page.hunks =
+                output.coverage.files.iter().filter(|file| file.path == path).map(|file| file.hunks.len()).sum();
             page.left_out =
                 output.coverage.left_out.iter().find(|file| file.path == path).map(|file| file.reason.to_string());
             page.findings = output.findings.into_iter().filter(|finding| finding.repo_relative_path == path).collect();
@@ -206,7 +213,6 @@ impl Loader {
         let Some(change) = self.change(&run) else {
             return note("The snapshot of this run is no longer kept.");
         };
-        let Some(repo) = &self.repo else { return note("The repository cannot be read.") };
         let files: Vec<&FileChange> =
             change.files.iter().filter(|file| path.as_ref().is_none_or(|path| *path == file.path)).collect();
         if files.is_empty() {
@@ -220,22 +226,46 @@ impl Loader {
         let mut lines = 0;
         for file in files {
             if lines > MAX_DIFF_LINES {
-                out.push(Diff { path: "more files follow; the list of files shows each".to_owned(), ..Diff::default() });
+                out.push(Diff {
+                    path: "more files follow; the list of files shows each".to_owned(),
+                    ..Diff::default()
+                });
                 break;
             }
+            let Some(repo) = &self.repo else { break };
             let read = repo.file_diff(file, DIFF_CONTEXT).map_err(|error| error.to_string())?;
             lines += read.len();
+            let mut hunks = hunks(read);
+            let last = hunks.last().map_or(0, |hunk| (hunk.new_start + hunk.new_lines) as usize);
+            if lines <= HIGHLIGHTED_DIFF_LINES && last <= HIGHLIGHTED_UP_TO {
+                self.colour(&run.snapshot_commit, &file.path, &mut hunks, last);
+            }
             out.push(Diff {
                 path: file.path.clone(),
                 old_path: file.old_path.clone(),
                 from: run.base_commit.clone(),
                 to: run.snapshot_commit.clone(),
-                hunks: hunks(read),
+                hunks,
                 note: None,
                 anchor,
             });
         }
         Ok(Loaded::Diff(out))
+    }
+
+    /// Colours for the lines of the new side.
+    fn colour(&mut self, commit: &str, path: &str, hunks: &mut [DiffHunk], last: usize) {
+        let Some(file) = self.file_lines(commit, path) else { return };
+        let spans = self.spans(path, &file, 0, last);
+        for line in hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
+            let Some(number) = line.new.map(|number| number as usize) else { continue };
+            // Only where both readings of the file agree about the line.
+            if file.get(number.wrapping_sub(1)) == Some(&line.text)
+                && let Some(spans) = spans.get(number - 1)
+            {
+                line.spans.clone_from(spans);
+            }
+        }
     }
 
     fn change(&mut self, run: &RunRecord) -> Option<Arc<Change>> {

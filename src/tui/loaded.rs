@@ -11,7 +11,10 @@ pub enum Loaded {
     File(Box<FilePage>),
     /// One file's change, or all of a run's.
     Diff(Vec<Diff>),
-    Log { run: Option<RunRecord>, entries: Vec<JournalEntry> },
+    Log {
+        run: Option<RunRecord>,
+        entries: Vec<JournalEntry>,
+    },
     /// The exact text, and how many tokens it costs an assistant; `None` when there is nothing to say.
     Ledger(Option<LedgerText>),
     /// In one sentence.

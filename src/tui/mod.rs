@@ -108,10 +108,8 @@ pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
     listen_to_signals(sender.clone())?;
     let root = runner.repo.root();
     let repo = Repo::discover(&root).ok();
-    let filter = Filter {
-        max_file_bytes: runner.settings.max_file_bytes,
-        ignored_paths: runner.settings.ignored_paths.clone(),
-    };
+    let filter =
+        Filter { max_file_bytes: runner.settings.max_file_bytes, ignored_paths: runner.settings.ignored_paths.clone() };
     let loader = load::Loader::new(runner.store.clone(), repo, filter, ledger);
     let effects = effects::Effects::start(loader, runner, Ambient::system(), sender);
     let mut cockpit = Running { app, screen, terminal, keyboard, effects, root, clock: Ambient::system() };
@@ -169,13 +167,14 @@ fn theme(
         }
         "dark" => (theme::DARK, "dark"),
         "light" => (theme::LIGHT, "light"),
+        "neutral" => (theme::NEUTRAL, "neutral"),
         "ansi" => (theme::ANSI, "ansi"),
         name => (theme::DARK, name),
     };
     let text = match config::user_theme(paths, name, base) {
         Ok(Some(text)) => text,
         Ok(None) => {
-            if !["dark", "light", "ansi"].contains(&name) {
+            if !["dark", "light", "neutral", "ansi"].contains(&name) {
                 notices.push(format!("there is no theme {name:?}"));
             }
             base.to_owned()

@@ -1,5 +1,7 @@
 //! The pages of the detail: loaded values in, a measured document out.
 
+use unicode_width::UnicodeWidthStr;
+
 use super::app::{App, FirstReview};
 use super::doc::{Doc, Line, Piece, wrap};
 use super::loaded::{Diff, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans};
@@ -27,7 +29,7 @@ pub fn build(app: &App, width: usize) -> Doc {
                 if index > 0 {
                     doc.push(Line::default());
                 }
-                difference(diff, &mut doc);
+                difference(app, diff, &mut doc);
             }
         }
         Some(Loaded::Log { run, entries }) => log(app, run.as_ref(), entries, width, &mut doc),
@@ -83,21 +85,27 @@ fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let status = app
         .finding_by_id(finding.finding_id.as_str())
         .map_or(finding.status, |row| app.status(&row));
-    doc.push(title_line(app, finding.priority, status));
-    for line in wrap(&text::one_line(&finding.title), width) {
-        doc.push(Line::of(Role::Strong, &line));
-    }
     let dot = format!(" {} ", app.glyphs.dot);
-    let place = place(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
-    for line in wrap(&text::one_line(&place), width) {
-        doc.push(Line::of(Role::Accent, &line));
-    }
     let facts = [
         kind_words(finding.kind.word()),
         format!("severity {}", finding.severity),
         format!("confidence {}", finding.confidence),
     ];
-    doc.paragraph(Role::Muted, &facts.join(&dot), width);
+    let (title, facts) = (title_line(app, finding.priority, status), facts.join(&dot));
+    if title.plain().width() + 3 + facts.width() <= width {
+        doc.push(title.and(Role::Faint, "   ").and(Role::Muted, &facts));
+    } else {
+        doc.push(title);
+        doc.paragraph(Role::Muted, &facts, width);
+    }
+    doc.blank();
+    for line in wrap(&text::one_line(&finding.title), width) {
+        doc.push(Line::of(Role::Strong, &line));
+    }
+    let place = place(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
+    for line in wrap(&text::one_line(&place), width) {
+        doc.push(Line::of(Role::Accent, &line));
+    }
     if let Some(last) = page.history.last().filter(|_| !status.is_undecided())
         && !last.reason.is_empty()
     {
@@ -455,7 +463,7 @@ fn file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
     }
 }
 
-fn difference(diff: &Diff, doc: &mut Doc) {
+fn difference(app: &App, diff: &Diff, doc: &mut Doc) {
     let mut head = Line::of(Role::Strong, &diff.path);
     if let Some(old) = &diff.old_path {
         head = Line::of(Role::Muted, old).and(Role::Faint, " to ").and(Role::Strong, &diff.path);
@@ -498,7 +506,15 @@ fn difference(diff: &Diff, doc: &mut Doc) {
                 .and(Role::LineNumber, &format!("{} {} ", number(line.old), number(line.new)))
                 .and(role, sign)
                 .and(role, " ");
-            push_spans(&mut shown, &line.text, &line.spans, role);
+            // Colours of code where the background says what was added; else the text itself has to say it.
+            let tinted = app.theme.style(Role::Added).bg.is_some();
+            match line.side {
+                Side::Both => push_spans(&mut shown, &line.text, &line.spans, Role::Normal),
+                Side::New if tinted && !line.spans.is_empty() => {
+                    push_spans(&mut shown, &line.text, &line.spans, Role::Normal);
+                }
+                Side::New | Side::Old => push_spans(&mut shown, &line.text, &[], role),
+            }
             if line.side != Side::Both {
                 shown.fill = Some(role);
             }

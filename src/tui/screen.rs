@@ -120,7 +120,8 @@ impl Screen {
                 x += wide;
                 // Beyond the last column a terminal's cursor is in doubt; so it is after characters whose width
                 // terminals do not agree about.
-                let certain = x < width && (cell.symbol().len() == 1 || (wide == 1 && cell.symbol().chars().count() == 1));
+                let certain =
+                    x < width && (cell.symbol().len() == 1 || (wide == 1 && cell.symbol().chars().count() == 1));
                 at = certain.then_some((x, y));
             }
         }
@@ -137,7 +138,9 @@ fn cell_width(cell: &Cell) -> u16 {
 }
 
 fn is_blank(cell: &Cell) -> bool {
-    cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
+    cell.symbol() == " "
+        && cell.bg == Color::Reset
+        && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
 }
 
 fn push(bytes: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {

@@ -54,8 +54,17 @@ fn takes_count(action: Action) -> bool {
     use Action as A;
     matches!(
         action,
-        A::Down | A::Up | A::Top | A::Bottom | A::HalfPageDown | A::HalfPageUp | A::PageDown | A::PageUp | A::NextMatch
-            | A::PreviousMatch | A::Mark
+        A::Down
+            | A::Up
+            | A::Top
+            | A::Bottom
+            | A::HalfPageDown
+            | A::HalfPageUp
+            | A::PageDown
+            | A::PageUp
+            | A::NextMatch
+            | A::PreviousMatch
+            | A::Mark
     )
 }
 
@@ -237,8 +246,17 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         A::Redraw => commands.push(Command::Redraw),
         A::Suspend => commands.push(Command::Suspend),
         A::Quit => quit(commands),
-        A::Accept | A::Abort | A::Complete | A::CursorLeft | A::CursorRight | A::CursorStart | A::CursorEnd
-        | A::DeleteLeft | A::DeleteRight | A::DeleteWord | A::DeleteLine => {}
+        A::Accept
+        | A::Abort
+        | A::Complete
+        | A::CursorLeft
+        | A::CursorRight
+        | A::CursorStart
+        | A::CursorEnd
+        | A::DeleteLeft
+        | A::DeleteRight
+        | A::DeleteWord
+        | A::DeleteLine => {}
     }
 }
 

@@ -9,6 +9,7 @@ mod prompt;
 pub use prompt::reasons;
 mod triage;
 
+use super::doc::Doc;
 use super::app::{App, FirstReview, Overlay, Pane, Tone};
 use super::input::Input;
 use super::loaded::Loaded;
@@ -27,6 +28,7 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         Message::Input(Input::Background(rgb)) => {
             if !app.theme_is_set {
                 app.theme = Theme::fitting(Background::of(rgb), app.depth);
+                build(app);
             }
         }
         Message::Resized { columns, rows } => {
@@ -96,6 +98,12 @@ fn follow(app: &mut App, commands: &mut Vec<Command>) {
             app.doc_width = 0;
         }
     } else if (!shown && app.loading.as_ref() != Some(&wanted)) || (shown && std::mem::take(&mut app.stale)) {
+        // Another subject's page stays until this one is read, which takes a moment only; another tab's would lie.
+        if app.detail.as_ref().is_some_and(|(_, tab, _)| *tab != app.tab) {
+            app.detail = None;
+            app.doc = Doc::default();
+            app.scroll = 0;
+        }
         app.loading = Some(wanted.clone());
         commands.push(Command::Load { subject: wanted.0, tab: wanted.1 });
     }
@@ -162,8 +170,7 @@ fn clamp_scroll(app: &mut App) {
 
 /// The screen changed: the selected rows stay in sight.
 fn keep_in_sight(app: &mut App) {
-    let (runs, findings, files) =
-        (app.height(Pane::Runs), app.height(Pane::Findings), app.height(Pane::Files));
+    let (runs, findings, files) = (app.height(Pane::Runs), app.height(Pane::Findings), app.height(Pane::Files));
     app.run_cursor.go(app.run_cursor.at, app.runs.len(), runs);
     app.finding_cursor.go(app.finding_cursor.at, app.findings.len(), findings);
     app.file_cursor.go(app.file_cursor.at, app.files.len(), files);

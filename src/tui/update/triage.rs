@@ -77,12 +77,7 @@ pub fn again(app: &mut App, order: TriageOrder, commands: &mut Vec<Command>) {
 }
 
 /// The store has answered.
-pub fn stored(
-    app: &mut App,
-    order: &TriageOrder,
-    result: Result<Vec<Disposition>, String>,
-    written: u64,
-) {
+pub fn stored(app: &mut App, order: &TriageOrder, result: Result<Vec<Disposition>, String>, written: u64) {
     app.decisions.pending = app.decisions.pending.saturating_sub(1);
     let lines = match result {
         Ok(lines) => lines,
@@ -124,7 +119,9 @@ pub fn stored(
     if matches!(order, TriageOrder::Set(_)) {
         // On to the next one, if the selected one was decided and nobody moved since.
         let here = app.finding().map(|finding| finding.id.to_owned());
-        if lines.len() == 1 && app.focus == Pane::Findings && here.as_deref() == lines.first().map(|l| l.finding_id.as_str())
+        if lines.len() == 1
+            && app.focus == Pane::Findings
+            && here.as_deref() == lines.first().map(|l| l.finding_id.as_str())
         {
             keys::go_to(app, app.finding_cursor.at + 1);
         }

@@ -85,7 +85,11 @@ fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &Line,
         let more = line.pieces[index + 1..].iter().any(|piece| !piece.text.is_empty());
         let room = right - at;
         if more && piece.text.width() as u16 >= room {
-            let cut = format!("{}{}", super::super::doc::head(&piece.text, usize::from(room - 1)).0, painter.app.glyphs.ellipsis);
+            let cut = format!(
+                "{}{}",
+                super::super::doc::head(&piece.text, usize::from(room - 1)).0,
+                painter.app.glyphs.ellipsis
+            );
             at += painter.put(at, y, room, &cut, piece.role);
             break;
         }

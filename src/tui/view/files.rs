@@ -19,7 +19,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     if let Some(run) = app.run() {
         facts.push((format!("of {}", run.scope), Role::Faint));
     }
-    frame::title(painter, area, Pane::Files, "Files", &facts);
+    frame::title(painter, area, Pane::Files, "Files", &facts, if app.files.is_empty() { "" } else { runs::COUNTS });
     let body = area.body;
     if app.files.is_empty() {
         painter.put(body.x, body.y, body.width, "no file", Role::Faint);

@@ -26,7 +26,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     if !app.filter_text.is_empty() && total > 0 {
         facts.push((app.filter_text.clone(), Role::Accent));
     }
-    frame::title(painter, area, Pane::Findings, "Findings", &facts);
+    frame::title(painter, area, Pane::Findings, "Findings", &facts, "");
     let body = area.body;
     if app.findings.is_empty() {
         let text = if total == 0 { "nothing found yet" } else { "nothing passes the filter" };
@@ -35,7 +35,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     }
     let bar = frame::bar(painter, Pane::Findings);
     let wide = body.width >= 60;
-    let place_width = if wide { (body.width / 3).clamp(18, 40) } else { 0 };
+    let place_width = if wide { (body.width * 3 / 10).clamp(22, 44) } else { 0 };
     let kind_width = if wide { 15 } else { 0 };
     for row in 0..body.height {
         let at = app.finding_cursor.offset + usize::from(row);

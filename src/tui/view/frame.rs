@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, FirstReview, Notice, Pane, Tone};
+use super::super::app::{App, FirstReview, Notice, Overlay, Pane, Prompt, PromptKind, Tone};
 use super::super::keymap::{Action, Context};
 use super::super::layout::{LEAST, Layout, PaneArea};
 use super::super::theme::Role;
@@ -43,7 +43,6 @@ pub fn header(painter: &mut Painter<'_>, layout: &Layout) {
     };
     put(painter, &app.place.repository, Role::Title, 2);
     if !app.place.branch.is_empty() {
-        put(painter, app.glyphs.branch, Role::Faint, 1);
         put(painter, &app.place.branch, Role::Normal, 3);
     }
     if let Some(run) = app.foremost_run() {
@@ -101,8 +100,8 @@ pub fn divider(painter: &mut Painter<'_>, area: Rect) {
     }
 }
 
-/// `2 Findings  12 of 340  status:undecided ────────`. Returns nothing: the rule takes the rest of the line.
-pub fn title(painter: &mut Painter<'_>, area: PaneArea, pane: Pane, name: &str, facts: &[(String, Role)]) {
+/// `2 Findings  12 of 340  status:undecided ──────── p0 p1 p2 p3`: the rule takes what is left of the line.
+pub fn title(painter: &mut Painter<'_>, area: PaneArea, pane: Pane, name: &str, facts: &[(String, Role)], tail: &str) {
     let app = painter.app;
     let focused = app.focus == pane;
     let Rect { x, y, width, .. } = area.title;
@@ -124,8 +123,14 @@ pub fn title(painter: &mut Painter<'_>, area: PaneArea, pane: Pane, name: &str, 
             used += painter.put(x + used, y, width - used, fact, *role);
         }
     }
-    if used + 1 < width {
-        painter.rule(x + used + 1, y, width - used - 1, if focused { Role::Focus } else { Role::Rule });
+    let tail_width = tail.width() as u16;
+    let mut end = width;
+    if !tail.is_empty() && used + tail_width + 4 < width {
+        painter.put_right(x, y, width, tail, Role::Faint);
+        end -= tail_width + 1;
+    }
+    if used + 1 < end {
+        painter.rule(x + used + 1, y, end - used - 1, if focused { Role::Focus } else { Role::Rule });
     }
 }
 
@@ -190,7 +195,15 @@ fn footer_actions(app: &App, context: Context) -> Vec<Action> {
         Context::Detail => vec![A::Addressed, A::Dismiss, A::Edit, A::NextTab, A::Zoom, A::Back, A::Help],
         Context::Menu => vec![A::Accept, A::Down, A::Up, A::Abort],
         Context::Confirm => vec![A::Accept, A::Abort],
-        Context::Prompt => vec![A::Accept, A::Complete, A::DeleteWord, A::DeleteLine, A::Abort],
+        Context::Prompt => match &app.overlay {
+            Overlay::Prompt(Prompt { kind: PromptKind::Filter { .. }, .. }) => {
+                vec![A::Accept, A::Complete, A::DeleteWord, A::DeleteLine, A::Abort]
+            }
+            Overlay::Prompt(Prompt { kind: PromptKind::Reason { .. }, .. }) => {
+                vec![A::Accept, A::Down, A::Up, A::DeleteLine, A::Abort]
+            }
+            _ => vec![A::Accept, A::DeleteWord, A::DeleteLine, A::Abort],
+        },
         Context::Help => vec![A::Abort],
     }
 }

@@ -23,6 +23,9 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         return frame::too_small(&mut painter);
     }
     frame::header(&mut painter, &layout);
+    if let Some(area) = layout.divider {
+        frame::divider(&mut painter, area);
+    }
     if let Some(area) = layout.pane(Pane::Runs) {
         runs::draw(&mut painter, area);
     }
@@ -34,9 +37,6 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
     }
     if let Some(area) = layout.pane(Pane::Detail) {
         detail::draw(&mut painter, area);
-    }
-    if let Some(area) = layout.divider {
-        frame::divider(&mut painter, area);
     }
     frame::notice(&mut painter, layout.notice);
     frame::footer(&mut painter, layout.footer);

@@ -25,7 +25,9 @@ fn window(painter: &mut Painter<'_>, width: u16, height: u16, low: bool, title: 
     let (right, bottom) = (area.right() - 1, area.bottom() - 1);
     painter.rule(x + 1, y, width - 2, Role::Focus);
     painter.rule(x + 1, bottom, width - 2, Role::Focus);
-    for (x, y, glyph) in [(x, y, top_left), (right, y, top_right), (x, bottom, bottom_left), (right, bottom, bottom_right)] {
+    for (x, y, glyph) in
+        [(x, y, top_left), (right, y, top_right), (x, bottom, bottom_left), (right, bottom, bottom_right)]
+    {
         painter.put(x, y, 1, glyph, Role::Focus);
     }
     for row in y + 1..bottom {
@@ -44,7 +46,7 @@ pub fn help(painter: &mut Painter<'_>, offset: usize) {
         if *group == "Answer" {
             continue;
         }
-        let keys: Vec<String> = app.keymap.all_keys_of(*action).iter().take(3).map(ToString::to_string).collect();
+        let keys: Vec<String> = app.keymap.all_keys_of(*action).iter().take(2).map(ToString::to_string).collect();
         let row = (if keys.is_empty() { app.glyphs.dash.to_owned() } else { keys.join(" ") }, *long);
         match groups.iter_mut().find(|(name, _)| name == group) {
             Some((_, rows)) => rows.push(row),

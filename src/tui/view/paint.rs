@@ -75,7 +75,7 @@ impl<'a> Painter<'a> {
         let end = tail(&clean, room.saturating_sub(1));
         // Cut at a folder where that costs little.
         let end = match end.find('/') {
-            Some(at) if at < end.len() / 2 => &end[at..],
+            Some(at) if at > 0 && at < end.len() / 2 && !clean[..clean.len() - end.len()].ends_with('/') => &end[at..],
             _ => end,
         };
         let cut = format!("{}{end}", self.app.glyphs.ellipsis);
@@ -135,11 +135,14 @@ impl<'a> Painter<'a> {
         if rows <= height || height < 3 {
             return;
         }
+        // On the rule between the columns where there is one, else in the margin.
+        let divider = self.app.layout().divider.map(|divider| divider.x);
+        let x = divider.filter(|x| *x == area.right() + 1).unwrap_or(area.right());
         let size = (height * height / rows).max(1);
         let top = (height - size) * offset / (rows - height).max(1);
-        let style = self.style(Role::Rule);
+        let style = self.style(Role::Muted);
         for y in top..(top + size).min(height) {
-            self.raw(area.right(), area.y + y as u16, self.app.glyphs.thumb, style);
+            self.raw(x, area.y + y as u16, self.app.glyphs.thumb, style);
         }
     }
 }

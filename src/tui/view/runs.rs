@@ -10,6 +10,9 @@ use super::paint::Painter;
 use crate::domain::Priority;
 use crate::domain::RunStatus;
 
+/// What the columns of [`counts`] are.
+pub const COUNTS: &str = "p0 p1 p2 p3";
+
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
     let total = app.view.run_count();
@@ -18,7 +21,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         let more = if app.view.complete { "" } else { "+" };
         facts.push((format!("{total}{more}"), Role::Muted));
     }
-    frame::title(painter, area, Pane::Runs, "Runs", &facts);
+    frame::title(painter, area, Pane::Runs, "Runs", &facts, if app.runs.is_empty() { "" } else { COUNTS });
     let body = area.body;
     if app.runs.is_empty() {
         painter.put(body.x, body.y, body.width, "no review yet", Role::Faint);
@@ -26,9 +29,12 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     }
     let bar = frame::bar(painter, Pane::Runs);
     // The widest tokens decide whether the column is there at all.
-    let has_tokens = app.runs.iter().skip(app.run_cursor.offset).take(usize::from(body.height)).any(|entry| {
-        app.view.run(entry.index as usize).tokens > 0
-    });
+    let has_tokens = app
+        .runs
+        .iter()
+        .skip(app.run_cursor.offset)
+        .take(usize::from(body.height))
+        .any(|entry| app.view.run(entry.index as usize).tokens > 0);
     for row in 0..body.height {
         let at = app.run_cursor.offset + usize::from(row);
         let Some(entry) = app.runs.get(at).copied() else { break };
