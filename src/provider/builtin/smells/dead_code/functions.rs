@@ -296,9 +296,13 @@ impl Walk<'_, '_> {
         let source = self.source;
         match source.language {
             // Modules below this one see what is private here.
-            Language::Rust => source.nodes.iter().enumerate().any(|(index, node)| {
-                self.roles.kinds.mod_item.is(node.kind) && source.child_in(index, self.roles.fields.body).is_none()
-            }),
+            Language::Rust => {
+                memchr::memmem::find(source.text, b"#![allow(dead_code").is_some()
+                    || source.nodes.iter().enumerate().any(|(index, node)| {
+                        self.roles.kinds.mod_item.is(node.kind)
+                            && source.child_in(index, self.roles.fields.body).is_none()
+                    })
+            }
             // Without imports and exports the top level belongs to the page.
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 let parent = source.nodes[candidate.node].parent as usize;
