@@ -12,6 +12,10 @@ pub struct Ambient(Kind);
 #[derive(Debug)]
 enum Kind {
     System,
+    /// As `Fixed`, but with random ids: several processes may start from one moment.
+    Started {
+        state: Mutex<Time>,
+    },
     /// Each reading of the clock is one step later than the one before; ids count up.
     Fixed {
         state: Mutex<(Time, u128)>,
@@ -25,6 +29,18 @@ impl Ambient {
         Self(Kind::System)
     }
 
+    /// The system's, unless `REVDECK_NOW` (RFC 3339, for tests only) sets the moment at which this process's clock
+    /// starts; it then moves by a millisecond at each reading.
+    pub fn from_variable(now: Option<&str>) -> Result<Self, super::ConfigError> {
+        match now.filter(|now| !now.is_empty()) {
+            None => Ok(Self::system()),
+            Some(now) => match now.parse() {
+                Ok(start) => Ok(Self(Kind::Started { state: Mutex::new(start) })),
+                Err(_) => Err(super::ConfigError::Now { value: now.to_owned() }),
+            },
+        }
+    }
+
     /// A clock that starts at `start` and moves by `step` at each reading, and ids that count from 1.
     pub fn fixed(start: Time, step: Duration) -> Self {
         Self(Kind::Fixed { state: Mutex::new((start, 0)), step })
@@ -34,6 +50,12 @@ impl Ambient {
     pub fn now(&self) -> Time {
         let now = match &self.0 {
             Kind::System => Time::now(),
+            Kind::Started { state } => {
+                let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let now = *state;
+                *state = now.checked_add(Duration::from_millis(1)).unwrap_or(now);
+                now
+            }
             Kind::Fixed { state, step } => {
                 let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let now = state.0;
@@ -48,6 +70,11 @@ impl Ambient {
     pub fn run_id(&self) -> RunId {
         let ulid = match &self.0 {
             Kind::System => ulid::Ulid::generate(),
+            Kind::Started { state } => {
+                let state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let milliseconds = u64::try_from(state.as_millisecond()).unwrap_or(0);
+                ulid::Ulid::from_parts(milliseconds, ulid::Ulid::generate().random())
+            }
             Kind::Fixed { state, .. } => {
                 let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 state.1 += 1;

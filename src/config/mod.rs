@@ -3,17 +3,44 @@
 //! Invariant: a reviewed repository can set only harmless keys (thresholds, ignored paths, scope).
 
 mod ambient;
+mod document;
+pub mod embedded;
+mod error;
+mod keys;
+mod layers;
 mod paths;
+mod reviewers;
+#[cfg(test)]
+mod tests;
 
 pub use ambient::Ambient;
+pub use document::{Shape, overlay};
+pub use error::{ConfigError, Place};
+pub use keys::{Form, KEYS, Key, Trust, Value};
+pub use layers::{Inputs, Loaded, Origin, REPOSITORY_FILE, Setting, Texts, load};
 pub use paths::Paths;
+pub use reviewers::{ReviewerKind, ReviewerSettings};
 
-use crate::domain::Priority;
+use std::collections::BTreeMap;
+
+use crate::domain::{Priority, Scope};
+
+/// When commands print in colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
 
 /// The settings in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     pub default_reviewer: String,
+    /// `None` for the worktree when it is dirty, else HEAD's commit.
+    pub default_scope: Option<Scope>,
     pub max_parallel_runs: usize,
     /// Globs in the syntax of .gitignore: changed files that no review looks at.
     pub ignored_paths: Vec<String>,
@@ -22,8 +49,34 @@ pub struct Settings {
     pub fail_on: Option<Priority>,
     pub theme: String,
     pub ascii: bool,
+    pub color: ColorChoice,
+    pub window: WindowSettings,
+    /// The user's `[reviewers]` tables by name; `builtin` needs none.
+    pub reviewers: BTreeMap<String, ReviewerSettings>,
     /// `assets/smells.toml` with the user's and the repository's changes laid over it, as TOML.
     pub smells: String,
     /// `assets/keymap.toml` with the user's changes laid over it, as TOML.
     pub keymap: String,
+}
+
+/// What a reviewer that talks to a model keeps in view; see `assets/config.toml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowSettings {
+    pub max_turns: u32,
+    pub max_tokens: u64,
+    pub slide_after_turn: u32,
+    pub slide_over_messages: usize,
+    pub keep_messages: usize,
+}
+
+impl Default for Settings {
+    /// The embedded defaults alone.
+    fn default() -> Self {
+        layers::defaults().unwrap_or_else(|error| unreachable!("a test loads the embedded settings: {error}"))
+    }
+}
+
+/// The user's theme of this name laid over `base` (an embedded theme, or nothing), as TOML; `None` when there is none.
+pub fn user_theme(paths: &Paths, name: &str, base: &str) -> Result<Option<String>, ConfigError> {
+    paths.theme_file(name).map_or(Ok(None), |file| overlay(base, &file, Shape::Free))
 }

@@ -1,6 +1,11 @@
 //! Where revdeck keeps what it keeps.
+//!
+//! Invariant: with `$REVDECK_HOME` set nothing outside of it is read or written; every path is absolute.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::ConfigError;
 
 /// The folders, all below `$REVDECK_HOME` when that is set, else the platform's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,4 +17,99 @@ pub struct Paths {
     /// May be deleted at any time.
     pub cache: PathBuf,
     pub logs: PathBuf,
+}
+
+impl Paths {
+    /// The variable that names the one folder for everything.
+    pub const HOME_VARIABLE: &str = "REVDECK_HOME";
+
+    /// The folders for a value of `REVDECK_HOME`. An empty value counts as none; a relative one starts from the
+    /// current folder.
+    pub fn resolve(home: Option<&OsStr>) -> Result<Self, ConfigError> {
+        match home.filter(|home| !home.is_empty()) {
+            Some(home) => {
+                let absolute = std::path::absolute(home).map_err(|source| ConfigError::RelativeHome {
+                    value: home.to_string_lossy().into_owned(),
+                    source,
+                })?;
+                Ok(Self::below(&absolute))
+            }
+            None => Self::of_platform().ok_or(ConfigError::NoHome),
+        }
+    }
+
+    /// Everything below one folder.
+    pub fn below(home: &Path) -> Self {
+        Self { config: home.to_owned(), state: home.join("state"), cache: home.join("cache"), logs: home.join("logs") }
+    }
+
+    /// The folder that everything is below, where there is one: what a child process needs as `REVDECK_HOME`.
+    pub fn home(&self) -> Option<&Path> {
+        (self.state == self.config.join("state")).then_some(self.config.as_path())
+    }
+
+    fn of_platform() -> Option<Self> {
+        let folders = directories::ProjectDirs::from("", "", "revdeck")?;
+        let state = folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).to_owned();
+        Some(Self {
+            config: folders.config_dir().to_owned(),
+            logs: state.join("logs"),
+            state: state.join("state"),
+            cache: folders.cache_dir().to_owned(),
+        })
+    }
+
+    /// The user's settings.
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    /// The user's thresholds of the built-in reviewer.
+    pub fn smells_file(&self) -> PathBuf {
+        self.config.join("smells.toml")
+    }
+
+    /// The user's keys.
+    pub fn keymap_file(&self) -> PathBuf {
+        self.config.join("keymap.toml")
+    }
+
+    /// The user's own theme of this name; `None` for a name that could leave the folder.
+    pub fn theme_file(&self, name: &str) -> Option<PathBuf> {
+        let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+        plain.then(|| self.config.join("themes").join(format!("{name}.toml")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_variable_holds_everything() {
+        let paths = Paths::resolve(Some(OsStr::new("/x/home"))).expect("absolute");
+        assert_eq!(paths, Paths::below(Path::new("/x/home")));
+        assert_eq!(paths.home(), Some(Path::new("/x/home")));
+        assert_eq!(paths.config_file(), Path::new("/x/home/config.toml"));
+
+        let relative = Paths::resolve(Some(OsStr::new("some/home"))).expect("relative to here");
+        assert!(relative.config.is_absolute() && relative.config.ends_with("some/home"), "{relative:?}");
+    }
+
+    #[test]
+    fn an_empty_variable_is_no_variable() {
+        assert_eq!(Paths::resolve(Some(OsStr::new(""))).ok(), Paths::resolve(None).ok());
+        if let Ok(paths) = Paths::resolve(None) {
+            assert_eq!(paths.home(), None, "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn a_theme_name_cannot_leave_its_folder() {
+        let paths = Paths::below(Path::new("/h"));
+        assert_eq!(paths.theme_file("solar-ized_2"), Some(PathBuf::from("/h/themes/solar-ized_2.toml")));
+        for bad in ["", "../config", "a/b", "a.b", "nul\0"] {
+            assert_eq!(paths.theme_file(bad), None, "{bad:?}");
+        }
+    }
 }

@@ -131,8 +131,7 @@ pub struct Judge<'a> {
 impl Repo {
     /// The judge over the files of a commit's tree.
     pub fn judge(&self, commit: &str, filter: &Filter) -> Result<Judge<'_>, GitError> {
-        let tree =
-            super::change::tree_of(&self.inner, self.commit_id(commit)?).map_err(self.failed("read a commit"))?;
+        let tree = self.commit(commit)?.tree().map_err(self.failed("read a commit"))?;
         Ok(self.judge_tree(tree, filter))
     }
 
@@ -142,7 +141,7 @@ impl Repo {
                 true => b".gitattributes".to_vec(),
                 false => [folder, b"/.gitattributes"].concat(),
             };
-            let entry = super::read::entry_at(&self.inner, &tree, &path)?;
+            let entry = super::trees::leaf_at(&self.inner, &tree, &path)?;
             Some(self.inner.find_blob(entry.id).ok()?.content().to_vec())
         });
         Judge {

@@ -2,7 +2,7 @@
 
 use git2::{ObjectType, Oid, Tree};
 
-use super::snapshot::{Leaf, MODE_EXECUTABLE, MODE_FILE, mode_of};
+use super::trees::{MODE_EXECUTABLE, MODE_FILE, leaf, leaf_at};
 use super::{GitError, Repo, TreeFile, bytes};
 use crate::domain::text::path_from_bytes;
 
@@ -19,7 +19,7 @@ impl Repo {
     pub fn file_at(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, GitError> {
         let tree = self.commit(commit)?.tree().map_err(self.failed("read a commit"))?;
         for path in bytes::from_text(path) {
-            if let Some(leaf) = entry_at(&self.inner, &tree, &path) {
+            if let Some(leaf) = leaf_at(&self.inner, &tree, &path) {
                 let blob = self.inner.find_blob(leaf.id).ok();
                 return Ok(blob.map(|blob| blob.content().to_vec()));
             }
@@ -43,7 +43,7 @@ impl Repo {
         for entry in tree.iter() {
             let length = path.len();
             path.extend_from_slice(entry.name_bytes());
-            match (entry.kind(), mode_of(&entry)) {
+            match (entry.kind(), leaf(&entry).mode) {
                 (Some(ObjectType::Tree), _) => {
                     path.push(b'/');
                     self.files_below(&self.inner.find_tree(entry.id())?, path, files)?;
@@ -56,20 +56,5 @@ impl Repo {
             path.truncate(length);
         }
         Ok(())
-    }
-}
-
-/// What a tree has at a path; folders are nothing.
-pub(super) fn entry_at(repo: &git2::Repository, tree: &Tree, path: &[u8]) -> Option<Leaf> {
-    let mut parts = path.split(|byte| *byte == b'/').peekable();
-    let mut tree = tree.clone();
-    loop {
-        let entry = tree.get_name_bytes(parts.next()?)?.to_owned();
-        let is_tree = entry.kind() == Some(ObjectType::Tree);
-        match (parts.peek().is_some(), is_tree) {
-            (true, true) => tree = repo.find_tree(entry.id()).ok()?,
-            (false, false) => return Some(Leaf { mode: mode_of(&entry), id: entry.id() }),
-            _ => return None,
-        }
     }
 }

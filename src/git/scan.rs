@@ -4,6 +4,7 @@
 //! to be held against the index by content (`snapshot.rs`): a different time stamp alone is no change.
 
 use std::collections::HashMap;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -140,38 +141,41 @@ impl Scan<'_> {
     }
 
     fn look(&self, job: &Job, seen: &mut Vec<Seen>, found: &mut Vec<Job>) {
-        let folder = match open_folder(&bytes::below(self.root, &job.path)) {
-            Ok(folder) => folder,
+        let opened = open_folder(&bytes::below(self.root, &job.path)).and_then(Dir::new);
+        let mut listing = match opened {
+            Ok(listing) => listing,
             Err(errno) => return self.cannot_open(job, errno, seen),
         };
         let mut names = Vec::new();
         let mut rules = None;
-        let listed = Dir::read_from(&folder).and_then(|entries| {
-            for entry in entries {
-                let entry = entry?;
-                let name = entry.file_name().to_bytes();
-                match name {
-                    b"." | b".." | b".git" => continue,
-                    b".gitignore" if entry.file_type() != FileType::Symlink => {
-                        rules = Some(bytes::below(self.root, &job.path).join(".gitignore"));
-                    }
-                    _ => {}
+        while let Some(entry) = listing.read() {
+            let Ok(entry) = entry else {
+                seen.push(Seen::Unreadable(trimmed(&job.path).to_vec()));
+                break;
+            };
+            let name = entry.file_name().to_bytes();
+            match name {
+                b"." | b".." | b".git" => continue,
+                b".gitignore" if entry.file_type() != FileType::Symlink => {
+                    rules = Some(bytes::below(self.root, &job.path).join(".gitignore"));
                 }
-                names.push((name.to_vec(), entry.file_type()));
+                _ => {}
             }
-            Ok(())
-        });
-        if listed.is_err() {
-            seen.push(Seen::Unreadable(trimmed(&job.path).to_vec()));
+            names.push((name.to_vec(), entry.file_type()));
         }
+        // Without the descriptor nothing can be looked at, as when the folder cannot be opened.
+        let folder = match listing.fd() {
+            Ok(folder) => folder,
+            Err(errno) => return self.cannot_open(job, errno, seen),
+        };
         let here = Folder::new(job.ignored.clone(), trimmed(&job.path).to_vec(), rules, self.shared);
         let mut tracked = Tracked::new(self.compare.ignore_case, job.to - job.from);
         let mut at = job.from;
         while at < job.to {
-            at = self.tracked(job, at, &folder, &here, &mut tracked, seen, found);
+            at = self.tracked(job, at, folder, &here, &mut tracked, seen, found);
         }
         for (name, kind) in names {
-            self.untracked(job, &name, kind, &folder, &here, &tracked, seen, found);
+            self.untracked(job, &name, kind, folder, &here, &tracked, seen, found);
         }
     }
 
@@ -181,7 +185,7 @@ impl Scan<'_> {
         &'a self,
         job: &Job,
         at: usize,
-        folder: &std::os::fd::OwnedFd,
+        folder: BorrowedFd,
         here: &Arc<Folder>,
         tracked: &mut Tracked<'a>,
         seen: &mut Vec<Seen>,
@@ -230,7 +234,7 @@ impl Scan<'_> {
         job: &Job,
         name: &[u8],
         kind: FileType,
-        folder: &std::os::fd::OwnedFd,
+        folder: BorrowedFd,
         here: &Arc<Folder>,
         tracked: &Tracked,
         seen: &mut Vec<Seen>,
@@ -353,7 +357,7 @@ fn trimmed(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").unwrap_or(path)
 }
 
-fn open_folder(path: &Path) -> Result<std::os::fd::OwnedFd, Errno> {
+fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
 }

@@ -1,1 +1,245 @@
 //! Pure projection: records in, a bounded ledger and details out. No IO, no clock; imports `domain` only.
+//!
+//! Invariants: nothing to say is not one byte; never over the cap; always well-formed XML, one element a line, whole
+//! elements or none; no diff, no bodies, no history. Text from code and models is data: escaped, one line.
+
+use crate::domain::text::one_line;
+use crate::domain::{FindingId, FindingStatus, Priority, RunId, RunStatus, Time};
+
+/// No ledger is ever larger, in tokens; a larger cap counts as this one.
+pub const HARD_CAP: usize = 1200;
+
+/// The least urgent priority that a ledger names findings of.
+pub const LEAST_PRIORITY: Priority = Priority::P1;
+
+/// Longer titles are cut, in characters; paths keep their end.
+const TITLE_CHARS: usize = 120;
+const PATH_CHARS: usize = 160;
+const SUMMARY_CHARS: usize = 200;
+const WORD_CHARS: usize = 64;
+
+/// What is known when a ledger is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LedgerView {
+    /// The repository's name.
+    pub repo: String,
+    /// The runs of this working tree, in any order.
+    pub runs: Vec<LedgerRun>,
+    /// The findings that speak of this working tree, in any order.
+    pub findings: Vec<LedgerFinding>,
+}
+
+/// A run as a ledger needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerRun {
+    pub id: RunId,
+    pub status: RunStatus,
+    pub created_at: Time,
+    /// When it last recorded something.
+    pub last_activity: Time,
+    /// The commit of its snapshot.
+    pub snapshot: String,
+    /// As `policy::freshness` says.
+    pub freshness: String,
+    /// What it looks at, in two words: `4 files`.
+    pub scope: String,
+    /// Findings it reported.
+    pub findings: u32,
+    /// Whether an assistant has been told of its result.
+    pub surfaced: Surfaced,
+    pub summary: String,
+}
+
+/// Whether an assistant has been told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surfaced {
+    Yes,
+    No,
+}
+
+/// A finding as a ledger needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerFinding {
+    pub id: FindingId,
+    pub status: FindingStatus,
+    pub priority: Priority,
+    pub path: String,
+    pub line: u32,
+    pub title: String,
+}
+
+/// What is outside of the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct World {
+    pub now: Time,
+}
+
+/// The lines for an assistant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ledger {
+    pub text: String,
+    /// As the caller's counter counts them.
+    pub tokens: usize,
+    /// The findings that are named.
+    pub surfaced: Vec<FindingId>,
+    /// Elements that did not fit.
+    pub left_out: usize,
+}
+
+/// What a coding assistant is to know of the reviews, in at most `cap` tokens as `count` counts them; `None` when there
+/// is nothing to say, or no room to say it.
+pub fn project(view: &LedgerView, world: &World, cap: usize, count: &dyn Fn(&str) -> usize) -> Option<Ledger> {
+    let cap = cap.min(HARD_CAP);
+    let active = view.runs.iter().filter(|run| !run.status.is_terminal()).max_by_key(|run| {
+        // The one that is at work; among equals the newest.
+        (run.status.is_working(), run.created_at, &run.id)
+    });
+    let mut findings: Vec<&LedgerFinding> = view
+        .findings
+        .iter()
+        .filter(|finding| finding.status.is_undecided() && finding.priority <= LEAST_PRIORITY)
+        .collect();
+    findings.sort_by(|a, b| (a.priority, &a.path, a.line, &a.id).cmp(&(b.priority, &b.path, b.line, &b.id)));
+    let latest = latest(view);
+
+    // In the order in which they are worth their place.
+    let mut elements = Vec::new();
+    elements.extend(active.map(|run| Element { text: active_line(run, world), finding: None }));
+    elements.extend(latest.map(|run| Element { text: latest_line(run), finding: None }));
+    elements.extend(
+        findings.into_iter().map(|finding| Element { text: finding_line(finding), finding: Some(&finding.id) }),
+    );
+    if elements.is_empty() {
+        return None;
+    }
+    let (mut kept, mut ledger) = (0, None);
+    while kept < elements.len() {
+        let text = page(&view.repo, &elements[..=kept]);
+        let tokens = count(&text);
+        if tokens > cap {
+            break;
+        }
+        kept += 1;
+        ledger = Some((text, tokens));
+    }
+    let (text, tokens) = ledger?;
+    let surfaced = elements[..kept].iter().filter_map(|element| element.finding.cloned()).collect();
+    Some(Ledger { text, tokens, surfaced, left_out: elements.len() - kept })
+}
+
+struct Element<'a> {
+    text: String,
+    finding: Option<&'a FindingId>,
+}
+
+/// The newest run that ended and whose end still matters: one that was replaced or had nothing to do does not, nor does
+/// one that found nothing when the code has moved on or its result has been told.
+fn latest(view: &LedgerView) -> Option<&LedgerRun> {
+    let newest = view
+        .runs
+        .iter()
+        .filter(|run| run.status.is_terminal() && !matches!(run.status, RunStatus::Superseded | RunStatus::Skipped))
+        .max_by_key(|run| (run.created_at, &run.id))?;
+    let undecided = view.findings.iter().any(|finding| finding.status.is_undecided());
+    let news = newest.surfaced == Surfaced::No && newest.freshness == "current";
+    let broken = matches!(newest.status, RunStatus::Failed | RunStatus::Lost);
+    ((newest.findings > 0 && undecided) || news || broken).then_some(newest)
+}
+
+fn page(repo: &str, elements: &[Element<'_>]) -> String {
+    let mut text = format!("<auto_review_ledger version=\"1\" repo=\"{}\">\n", attribute(repo, WORD_CHARS));
+    for element in elements {
+        text.push_str(&element.text);
+    }
+    text.push_str("  <details available=\"auto_review_details(run_id, finding_id)\"/>\n</auto_review_ledger>\n");
+    text
+}
+
+fn active_line(run: &LedgerRun, world: &World) -> String {
+    format!(
+        "  <active run=\"{}\" phase=\"{}\" snapshot=\"{}\" runtime=\"{}\" last_activity=\"{}\" freshness=\"{}\" \
+         scope=\"{}\"/>\n",
+        run.id,
+        run.status,
+        short(&run.snapshot),
+        span(world.now, run.created_at),
+        span(world.now, run.last_activity),
+        attribute(&run.freshness, WORD_CHARS),
+        attribute(&run.scope, WORD_CHARS)
+    )
+}
+
+fn latest_line(run: &LedgerRun) -> String {
+    let surfaced = match run.surfaced {
+        Surfaced::Yes => "true",
+        Surfaced::No => "false",
+    };
+    format!(
+        "  <latest run=\"{}\" status=\"{}\" snapshot=\"{}\" findings=\"{}\" surfaced=\"{surfaced}\" summary=\"{}\"/>\n",
+        run.id,
+        run.status,
+        short(&run.snapshot),
+        run.findings,
+        attribute(&run.summary, SUMMARY_CHARS)
+    )
+}
+
+fn finding_line(finding: &LedgerFinding) -> String {
+    format!(
+        "  <finding id=\"{}\" p=\"{}\" path=\"{}\" line=\"{}\" title=\"{}\"/>\n",
+        finding.id,
+        finding.priority.index(),
+        attribute(&keep_end(&finding.path, PATH_CHARS), PATH_CHARS),
+        finding.line,
+        attribute(&finding.title, TITLE_CHARS)
+    )
+}
+
+/// The first seven digits of a commit.
+fn short(commit: &str) -> String {
+    attribute(commit.get(..7).unwrap_or(commit), WORD_CHARS)
+}
+
+/// A span in its largest unit; a moment in the future is `0s`.
+fn span(now: Time, moment: Time) -> String {
+    let seconds = now.as_second().saturating_sub(moment.as_second()).max(0);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+fn keep_end(path: &str, limit: usize) -> String {
+    match path.chars().count().checked_sub(limit) {
+        None | Some(0) => path.to_owned(),
+        Some(over) => format!("…{}", path.chars().skip(over + 1).collect::<String>()),
+    }
+}
+
+/// Text as the value of an attribute: one line, no control characters, cut to `limit` characters, escaped.
+fn attribute(text: &str, limit: usize) -> String {
+    let text = one_line(text);
+    let mut value = String::with_capacity(text.len());
+    let over = text.chars().nth(limit).is_some();
+    for c in text.chars().take(if over { limit.saturating_sub(1) } else { limit }) {
+        match c {
+            '&' => value.push_str("&amp;"),
+            '<' => value.push_str("&lt;"),
+            '>' => value.push_str("&gt;"),
+            '"' => value.push_str("&quot;"),
+            '\'' => value.push_str("&apos;"),
+            // Not allowed in XML even escaped.
+            '\u{fffe}' | '\u{ffff}' => value.push('\u{fffd}'),
+            c => value.push(c),
+        }
+    }
+    if over {
+        value.push('…');
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,13 @@
-//! Findings as text, JSON and Markdown.
+//! Findings and runs as text, JSON and Markdown.
+//!
+//! Invariants: every function returns a string and prints nothing; text from code, file names and models is made
+//! harmless here: for a terminal in [`text`], for a renderer in [`markdown`], by the encoder in [`json`].
+
+pub mod json;
+mod look;
+pub mod markdown;
+mod table;
+pub mod text;
+
+pub use look::{Look, Paint};
+pub use table::Table;

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::Critic;
-use crate::domain::{CancelReason, Coverage, ErrorClass, FileCoverage, Finding, LeftOut, RunEvent, RunStatus};
+use super::{Critic, Outcome};
+use crate::domain::{
+    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, RunEvent, RunStatus, text,
+};
 
 /// The counts of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -115,6 +117,26 @@ impl Replayed {
                 .fold(0, |sum: u32, lines| sum.saturating_add(lines.end.saturating_sub(lines.start) + 1)),
             files: self.covered.clone(),
             left_out: self.left_out.clone(),
+        }
+    }
+}
+
+impl Replayed {
+    /// The end of a run whose worker is gone: everything that its journal holds. `reason` is put before the summary.
+    pub fn outcome(&self, status: RunStatus, reason: &str) -> Outcome {
+        let findings = self.findings();
+        let counts = FindingCounts::of(&findings);
+        let coverage = self.coverage();
+        let kept = text::count(findings.len(), "finding");
+        Outcome {
+            status,
+            summary: format!("{status}: {reason}, {kept} kept"),
+            findings,
+            counts,
+            coverage,
+            notes: self.notes.clone(),
+            failure: None,
+            cancel: self.cancel_asked,
         }
     }
 }

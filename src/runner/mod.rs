@@ -2,13 +2,41 @@
 //!
 //! Invariants: the store is the only channel between processes; a worker is detached, in its own process group, and
 //! holds its run's lock for its life; a finding is in the journal before anything is said about it.
+//!
+//! How a run goes through its life:
+//!
+//! - Every change of a run's status happens under the store's lock and looks at the status it changes, so a request, a
+//!   worker, a cancellation and a recovery that meet each other agree on who was first.
+//! - *Slots.* Anybody may spawn a worker for a pending run; the worker takes the run's lock and then, under the store's
+//!   lock, turns the run to working only if fewer than `max_parallel_runs` others work. One that finds no slot leaves
+//!   its run pending and gives its lock up before it lets go of the store, so whoever ends next finds the run startable.
+//! - *Asking for an end.* The asker writes `cancel_reason` into the run's record and leaves the status; the worker sees
+//!   it at its next look and ends the run. A worker that does not within [`Runner::ANSWER`] is killed with its process
+//!   group, and the asker settles the run.
+//! - *Settling.* A run that says working while its lock is free is settled by whoever finds it and holds its lock
+//!   meanwhile: completed from its output when that was written, ended as asked, pending again for the next attempt, or
+//!   lost with everything its journal holds.
+//! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
+//!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
+
+mod cancel;
+mod known;
+mod process;
+mod recover;
+mod request;
+mod settle;
+mod start;
+mod wait;
+mod work;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::config::{Ambient, Paths, Settings};
 use crate::domain::{RunId, RunRecord, Scope, Source};
-use crate::git::{GitError, Repo};
+use crate::git::{Filter, GitError, Repo};
 use crate::policy::Decision;
+use crate::provider::builtin;
 use crate::store::{Store, StoreError};
 
 /// Everything a request needs; cheap to make, one per process.
@@ -54,7 +82,7 @@ pub enum Cancelled {
     BeforeStart,
     /// Its worker was asked and ended it.
     ByWorker,
-    /// Its worker did not answer and was ended with its process group.
+    /// Its worker did not answer and was ended with its process group, or was dead already.
     Killed,
     /// It had already ended.
     AlreadyOver,
@@ -70,37 +98,32 @@ pub enum RunnerError {
     UnknownReviewer { name: String, known: String },
     #[error("cannot start the worker {program}: {source}")]
     Spawn { program: String, source: std::io::Error },
+    #[error("cannot use the thresholds of the built-in reviewer: {0}")]
+    Limits(#[from] builtin::limits::LimitsError),
+    #[error("the worker of {run} (process {worker}) does not end although it was killed; it may hang in the kernel")]
+    Unkillable { run: RunId, worker: u32 },
 }
 
 impl Runner {
-    /// Snapshot, decide, record, start a worker if there is room. Returns at once.
-    pub fn request(&self, _request: &ReviewRequest) -> Result<Requested, RunnerError> {
-        unimplemented!()
+    /// How long a worker has to answer a cancellation before its process group is killed.
+    pub const ANSWER: Duration = Duration::from_secs(5);
+    /// The reviewer that needs no settings.
+    pub const BUILTIN: &'static str = "builtin";
+
+    fn filter(&self) -> Filter {
+        Filter { max_file_bytes: self.settings.max_file_bytes, ignored_paths: self.settings.ignored_paths.clone() }
     }
 
-    /// Starts workers for pending runs while fewer than `max_parallel_runs` work.
-    pub fn start_pending(&self) -> Result<Vec<RunId>, RunnerError> {
-        unimplemented!()
+    /// The name of a reviewer that exists.
+    fn reviewer_name(&self, wanted: Option<&str>) -> Result<String, RunnerError> {
+        match wanted.unwrap_or(&self.settings.default_reviewer) {
+            Self::BUILTIN => Ok(Self::BUILTIN.to_owned()),
+            name => Err(RunnerError::UnknownReviewer { name: name.to_owned(), known: Self::BUILTIN.to_owned() }),
+        }
     }
 
-    /// Settles runs whose record says in flight while nobody holds their lock: resumed (at most 3 attempts) or lost.
-    pub fn recover(&self) -> Result<Vec<Recovered>, RunnerError> {
-        unimplemented!()
-    }
-
-    /// Asks a run to end; waits for it, and ends its process group after 5 s.
-    pub fn cancel(&self, _run: &RunId, _note: &str) -> Result<Cancelled, RunnerError> {
-        unimplemented!()
-    }
-
-    /// Blocks until the run has ended, calling `progress` with each record that differs from the one before;
-    /// `progress` returning false gives up waiting (the run goes on).
-    pub fn wait(&self, _run: &RunId, _progress: &mut dyn FnMut(&RunRecord) -> bool) -> Result<RunRecord, RunnerError> {
-        unimplemented!()
-    }
-
-    /// The body of `revdeck worker RUN`: executes one run to its end, then starts the next pending one.
-    pub fn work(&self, _run: &RunId) -> Result<(), RunnerError> {
-        unimplemented!()
+    /// What a review by the built-in reviewer depends on beside the code.
+    fn policy_version(&self) -> String {
+        builtin::reviewer::policy_version(&self.settings.smells)
     }
 }

@@ -42,12 +42,35 @@ impl Journal {
     /// Appends an event with the next sequence number; synced when it carries a finding or a change of state.
     pub fn append(&mut self, at: Time, event: RunEvent) -> Result<JournalEntry, StoreError> {
         let entry = JournalEntry { seq: self.next, at, event };
-        let mut line = serde_json::to_vec(&entry)
-            .map_err(|source| StoreError::Encode { what: "an entry of a run's journal", source })?;
-        line.push(b'\n');
-        files::append_to(&self.file, &self.path, &line, sync_of(&entry.event))?;
-        self.next = self.next.saturating_add(1);
+        self.append_all(at, std::slice::from_ref(&entry.event))?;
         Ok(entry)
+    }
+
+    /// Appends events in their order as one write with at most one sync: when they could not all be written, none of
+    /// them counts, and when the process dies meanwhile, those that are there are the first ones.
+    pub fn append_all(&mut self, at: Time, events: &[RunEvent]) -> Result<(), StoreError> {
+        #[derive(serde::Serialize)]
+        struct Line<'a> {
+            seq: u64,
+            at: Time,
+            #[serde(flatten)]
+            event: &'a RunEvent,
+        }
+        let mut bytes = Vec::with_capacity(events.len() * 256);
+        let mut sync = Sync::Later;
+        for (seq, event) in (self.next..).zip(events) {
+            serde_json::to_writer(&mut bytes, &Line { seq, at, event })
+                .map_err(|source| StoreError::Encode { what: "an entry of a run's journal", source })?;
+            bytes.push(b'\n');
+            if sync_of(event) == Sync::Now {
+                sync = Sync::Now;
+            }
+        }
+        if !bytes.is_empty() {
+            files::append_to(&self.file, &self.path, &bytes, sync)?;
+        }
+        self.next = self.next.saturating_add(events.len() as u64);
+        Ok(())
     }
 }
 

@@ -236,11 +236,16 @@ impl Store {
         Ok(std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0))
     }
 
-    /// Adds one to the epoch and returns it.
+    /// Adds one to the epoch and returns it. Not synced by itself, as every request waits for it: what it is advanced for
+    /// is a line of `runs.ndjson`, and that is.
     pub fn advance_epoch(&self) -> Result<u64, StoreError> {
         self.locked(|locked| {
             let next = locked.store.epoch()?.saturating_add(1);
-            files::write_atomically(&self.root.join("epoch"), format!("{next}\n").as_bytes(), Existing::Replace)?;
+            let text = format!("{next}\n");
+            let path = self.root.join("epoch");
+            files::write_beside(&path, Existing::Replace, Sync::Later, |file| {
+                std::io::Write::write_all(file, text.as_bytes())
+            })?;
             Ok(next)
         })
     }

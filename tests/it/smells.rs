@@ -1,1 +1,167 @@
-//! Integration tests: smells.
+//! The built-in reviewer as a library: folders, changes, findings, in all languages.
+
+use std::path::PathBuf;
+
+use revdeck::domain::{Kind, RunId, Time};
+use revdeck::git::Hunk;
+use revdeck::provider::builtin::language::Language;
+use revdeck::provider::builtin::limits::Limits;
+use revdeck::provider::builtin::smells::Smell;
+use revdeck::provider::builtin::source::Parsers;
+use revdeck::provider::builtin::{Builtin, to_findings};
+
+use crate::env::TestEnvironment;
+
+/// Per language a file's name, what opens a function `f`, one code line of it with `N` for a number, and what closes it.
+const LANGUAGES: [(&str, &str, &str, &str); 13] = [
+    ("a.rs", "fn f(a: u32) {\n", "    run(a, b_N);\n", "}\n"),
+    ("a.py", "def f(a):\n", "    run(a, b_N)\n", ""),
+    ("a.js", "function f(a) {\n", "  run(a, b_N);\n", "}\n"),
+    ("a.ts", "function f(a: number) {\n", "  run(a, b_N);\n", "}\n"),
+    ("a.tsx", "const f = (a: number) => {\n", "  run(a, b_N);\n", "};\n"),
+    ("a.go", "package a\n\nfunc f(a int) {\n", "\trun(a, b_N)\n", "}\n"),
+    ("A.java", "class A {\n  void f(int a) {\n", "    run(a, b_N);\n", "  }\n}\n"),
+    ("a.c", "void f(int a)\n{\n", "    run(a, b_N);\n", "}\n"),
+    ("a.cpp", "void f(int a) {\n", "  run(a, b_N);\n", "}\n"),
+    ("a.cs", "class A {\n  void f(int a) {\n", "    run(a, b_N);\n", "  }\n}\n"),
+    ("a.rb", "def f(a)\n", "  run(a, b_N)\n", "end\n"),
+    ("a.php", "<?php\nfunction f($a) {\n", "  run($a, $b_N);\n", "}\n"),
+    ("a.sh", "f() {\n", "  run \"$1\" b_N\n", "}\n"),
+];
+
+fn code((_, head, line, tail): (&str, &str, &str, &str), lines: usize) -> String {
+    let body: String = (0..lines).map(|n| line.replace('N', &format!("{n}"))).collect();
+    format!("{head}{body}{tail}")
+}
+
+fn of_kind(smells: &[Smell], kind: Kind) -> Vec<&Smell> {
+    smells.iter().filter(|smell| smell.kind == kind).collect()
+}
+
+#[test]
+fn long_functions_are_found_in_every_language_with_their_figures() {
+    let builtin = Builtin::default();
+    let mut parsers = Parsers::default();
+    assert_eq!(LANGUAGES.len(), Language::ALL.len());
+    for language in LANGUAGES {
+        let text = code(language, 70);
+        let report = builtin.analyze_file(&mut parsers, language.0, text.as_bytes()).expect("a language of ours");
+        let long = of_kind(&report.smells, Kind::LongMethod);
+        assert_eq!(long.len(), 1, "{}: {:?}", language.0, report.functions);
+        let function = &report.functions[0];
+        assert!((71..=73).contains(&function.nloc), "{}: {function:?}", language.0);
+        assert_eq!(long[0].figure, Some(f64::from(function.nloc)), "{}", language.0);
+        assert_eq!((function.cyclomatic, function.cognitive, function.nesting), (1, 0, 0), "{}", language.0);
+        let short = code(language, 20);
+        let report = builtin.analyze_file(&mut parsers, language.0, short.as_bytes()).expect("a language of ours");
+        assert!(of_kind(&report.smells, Kind::LongMethod).is_empty(), "{}", language.0);
+    }
+    assert!(builtin.analyze_file(&mut parsers, "README.md", b"text").is_none());
+}
+
+#[test]
+fn a_change_reports_what_grew_and_stays_silent_on_what_was_there() {
+    let builtin = Builtin::default();
+    let mut parsers = Parsers::default();
+    for language in LANGUAGES {
+        for (before, after, expected) in [(40, 84, true), (84, 90, true), (84, 84, false), (90, 70, false)] {
+            let (old, mut new) = (code(language, before), code(language, after));
+            if before == after {
+                new = new.replace("b_7", "b_seven");
+            }
+            let hunk = Hunk { old_start: 4, old_lines: 80, new_start: 4, new_lines: 80 };
+            let smells = builtin
+                .review_change(&mut parsers, language.0, new.as_bytes(), &[hunk], || {
+                    Some((language.0.to_owned(), old.clone().into_bytes()))
+                })
+                .expect("a language of ours");
+            let long = of_kind(&smells, Kind::LongMethod);
+            assert_eq!(!long.is_empty(), expected, "{} {before} {after}: {smells:?}", language.0);
+            if expected {
+                assert!(long[0].title.contains("grew from"), "{}: {}", language.0, long[0].title);
+            }
+        }
+    }
+}
+
+#[test]
+fn folders_are_read_in_order_and_what_git_ignores_is_left_out() {
+    let test = TestEnvironment::new();
+    for language in LANGUAGES {
+        test.write(&format!("src/{}", language.0), code(language, 70));
+    }
+    test.write(".gitignore", "ignored/\n");
+    test.write("ignored/b.py", code(LANGUAGES[1], 70));
+    test.write("notes.md", "text");
+    test.write("huge.py", "x = 1\n".repeat(200));
+    test.write("script", "#!/usr/bin/env python3\ndef f(): pass\n");
+    let builtin = Builtin::new(Limits::default());
+    let read = || builtin.analyze_paths(&[test.repo(), test.repo().join("src/a.py")], 1_000).map(|_| ());
+    assert!(read().is_ok());
+    let report = builtin.analyze_paths(&[test.repo()], 4_000).expect("the folder is there");
+    let names: Vec<String> = report
+        .files
+        .iter()
+        .map(|file| file.path.trim_start_matches(&*test.repo().to_string_lossy()).trim_start_matches('/').to_owned())
+        .collect();
+    let mut expected: Vec<String> = LANGUAGES.iter().map(|language| format!("src/{}", language.0)).collect();
+    expected.extend(["huge.py".to_owned(), "script".to_owned()]);
+    expected.sort();
+    assert_eq!(names, expected);
+    assert!(report.unreadable.is_empty());
+    let again = builtin.analyze_paths(&[test.repo()], 4_000).expect("the folder is there");
+    let smells = |report: &revdeck::provider::builtin::FolderReport| -> Vec<Smell> {
+        report.files.iter().flat_map(|file| file.smells.clone()).collect()
+    };
+    assert_eq!(smells(&report), smells(&again));
+
+    let error = builtin.analyze_paths(&[PathBuf::from("/does/not/exist")], 1_000).expect_err("no such folder");
+    assert!(error.to_string().contains("/does/not/exist"), "{error}");
+}
+
+#[test]
+fn findings_keep_their_identity_when_code_moves() -> Result<(), Box<dyn std::error::Error>> {
+    let builtin = Builtin::default();
+    let mut parsers = Parsers::default();
+    let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse()?;
+    for language in LANGUAGES.into_iter().filter(|language| !matches!(language.0, "a.php" | "a.go")) {
+        let text = code(language, 70);
+        let moved = format!("\n\n{text}");
+        let mut ids = Vec::new();
+        for text in [&text, &moved] {
+            let report = builtin.analyze_file(&mut parsers, language.0, text.as_bytes()).expect("a language of ours");
+            let findings = to_findings(&report.smells, language.0, text.as_bytes(), &run, Time::UNIX_EPOCH);
+            assert_eq!(findings.len(), report.smells.len());
+            ids.push(findings.into_iter().map(|finding| finding.finding_id).collect::<Vec<_>>());
+        }
+        assert!(!ids[0].is_empty(), "{}", language.0);
+        assert_eq!(ids[0], ids[1], "{}", language.0);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_smell_can_be_switched_off() {
+    let off: String = [
+        "long_method",
+        "complex_functions",
+        "god_class",
+        "magic_numbers",
+        "duplicate_code",
+        "dead_code",
+        "global_variables",
+        "mutable_shared_state",
+        "missing_error_handling",
+        "tight_coupling",
+        "hardcoded_configuration",
+    ]
+    .iter()
+    .map(|table| format!("[{table}]\nenabled = false\n"))
+    .collect();
+    let builtin = Builtin::new(Limits::layered([("mine.toml", off.as_str())]).expect("sound"));
+    let mut parsers = Parsers::default();
+    for language in LANGUAGES {
+        let report = builtin.analyze_file(&mut parsers, language.0, code(language, 400).as_bytes());
+        assert_eq!(report.map(|report| report.smells), Some(Vec::new()), "{}", language.0);
+    }
+}

@@ -42,13 +42,26 @@ tables! {
         hardcoded_configuration: HardcodedConfiguration,
     }
     /// How a figure's distance from its limit becomes a priority.
-    Grading { medium_ratio: f64, high_ratio: f64, test_factor: f64 }
+    Grading { medium_ratio: f64, high_ratio: f64, min_growth: f64, test_factor: f64 }
     LongMethod { enabled: bool, max_code_lines: u32 }
     ComplexFunctions { enabled: bool, max_cyclomatic: u32, max_cognitive: u32, max_nesting: u32, max_parameters: u32 }
     GodClass { enabled: bool, max_methods: u32, max_fields: u32, max_lines: u32, min_methods_for_fields: u32 }
     MagicNumbers {
         enabled: bool,
         allowed: Vec<f64>,
+        allowed_in_arithmetic: Vec<f64>,
+        max_offset: u32,
+        max_arity: u32,
+        max_argument: u32,
+        time_values: Vec<f64>,
+        units: Vec<String>,
+        codes: Vec<String>,
+        sizes: Vec<String>,
+        telling_calls: Vec<String>,
+        http_calls: Vec<String>,
+        text_sinks: Vec<String>,
+        formulas: Vec<String>,
+        trivial_strings: Vec<String>,
         min_string_repeats: u32,
         min_string_length: u32,
         max_per_function: u32,
@@ -78,14 +91,28 @@ tables! {
         report_expect: bool,
         unchecked_c_returns: bool,
         floating_promises: bool,
+        max_unwraps_per_function: u32,
+        expected_errors: Vec<String>,
     }
-    TightCoupling { enabled: bool, max_concretes_in_constructor: u32, max_relative_depth: u32 }
+    TightCoupling {
+        enabled: bool,
+        max_concretes_in_constructor: u32,
+        max_relative_depth: u32,
+        service_words: Vec<String>,
+        value_words: Vec<String>,
+        value_types: Vec<String>,
+    }
     HardcodedConfiguration {
         enabled: bool,
         min_entropy: f64,
         min_hex_entropy: f64,
+        min_password_entropy: f64,
         min_secret_length: u32,
         addresses: bool,
+        document_hosts: Vec<String>,
+        service_words: Vec<String>,
+        address_words: Vec<String>,
+        request_words: Vec<String>,
     }
 }
 

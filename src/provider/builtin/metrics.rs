@@ -1,8 +1,36 @@
 //! Functions, classes and their figures, read from the flat nodes in one pass.
 //!
-//! Code lines and cyclomatic complexity follow lizard, which reads tokens and no tree: a line belongs to the function
-//! in which its first token stands, a function has its first line even when another has it too. Cognitive complexity
-//! follows SonarSource's white paper (G. Ann Campbell, version 1.7), per listed function.
+//! # What is counted
+//!
+//! Code lines (nloc) and cyclomatic complexity follow lizard, which reads tokens and no tree. A function's lines begin
+//! at its name (`func` in Go, the parenthesis in JavaScript) and end with its body; a line belongs to the function in
+//! which its first token stands, and the line of the name counts for the function as well. Comments, blank lines, doc
+//! strings and the lines of the preprocessor are no code lines. One more path is: `if`, `for`, `while`, `case`, `catch`
+//! and their like, `&&`, `||`, `?`, an `#if`, the `for` and `if` of a comprehension, `except` and `finally`, the default
+//! of a parameter in JavaScript.
+//!
+//! Which closures are functions of their own is lizard's choice too: in JavaScript, TypeScript and Go they are, in the
+//! other languages they count into the function around them, as do local functions in C, C++ and C#.
+//!
+//! Rust's cyclomatic complexity follows rust-code-analysis (every match arm, every `?`, `loop`), without the 1 that it
+//! adds for each closure. Cognitive complexity follows SonarSource's white paper (G. Ann Campbell, version 1.7), per
+//! listed function. Nesting counts control structures inside each other; `else if` is not deeper than its `if`.
+//!
+//! # Where we and the others differ, and why
+//!
+//! Held against lizard 1.24 on flask, requests, httpx, fastapi (Python), express, lodash (JavaScript), gin, hugo (Go),
+//! gson (Java), redis (C), fmt and nlohmann json (C++), and against rust-code-analysis 0.0.25 on ripgrep and tokio:
+//!
+//! - lizard loses its place in code that its token machines do not know (a return type that spans lines in Python, an
+//!   optimistic arrow function in JavaScript, a field with an initializer inside of an anonymous class in Java, a macro
+//!   between a C++ function's head and body): its function then ends too soon or takes the next one in.
+//! - In C, `a && (b = c)` is a path less for lizard, which takes `&& ... =` for the declaration of a reference. We follow
+//!   that rule for C++, where such references exist, and not for C.
+//! - A triple-quoted Python string is no code line for lizard behind any token but a few; for us where it is a statement.
+//! - `#if` with an `#else` that repeats an opening brace, and macros that hide braces, upset both trees and tokens.
+//! - Java's type arguments with annotations (`<@Nullable ? extends T>`) hold a `?` that lizard counts.
+//! - Words behind a dot that are keywords elsewhere (`promise.catch(...)`) are paths for lizard, not for us.
+//! - rust-code-analysis counts only the first line of a string that spans lines; to us all of them are code.
 
 use std::collections::HashMap;
 
@@ -561,3 +589,7 @@ fn spec_bits(spec: &Spec, source: &Source<'_>, index: NodeIndex) -> Bits {
     let node = &source.nodes[index];
     if node.is_named() { spec.bits(node.kind) } else { 0 }
 }
+
+#[cfg(test)]
+#[path = "metrics_tests.rs"]
+mod tests;

@@ -2,19 +2,28 @@
 //!
 //! A file is parsed once, its tree flattened once into [`source::Node`]s, and every smell reads that array.
 
+mod change;
 pub mod facts;
+mod findings;
+mod folder;
 pub mod language;
 pub mod limits;
 mod metrics;
 mod names;
+pub mod reviewer;
 pub mod smells;
 pub mod source;
 mod spec;
 
-use facts::{Facts, Function};
+pub use change::ChangedText;
+pub use findings::to_findings;
+pub use folder::{FolderError, FolderReport};
+pub use smells::duplicate_code::search::{CloneReport, CloneSearch};
+
+use facts::{Class, Facts, Function};
 use language::Language;
 use limits::Limits;
-use smells::Smell;
+use smells::{Copies, Smell};
 use source::Parsers;
 
 /// The built-in reviewer with its thresholds.
@@ -32,6 +41,7 @@ pub struct FileReport {
     pub smells: Vec<Smell>,
     /// In document order, with their figures.
     pub functions: Vec<Function>,
+    pub classes: Vec<Class>,
 }
 
 impl Builtin {
@@ -43,12 +53,16 @@ impl Builtin {
         &self.limits
     }
 
-    /// Reads one file with all smells. `None` when its language is not one of ours, or for 4 GiB.
+    /// Reads one file with all eleven smells. `None` when its language is not one of ours, or for 4 GiB.
     pub fn analyze_file(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Option<FileReport> {
+        self.analyze(parsers, path, text, Copies::Reported)
+    }
+
+    fn analyze(&self, parsers: &mut Parsers, path: &str, text: &[u8], copies: Copies) -> Option<FileReport> {
         let language = Language::detect(path, text)?;
         let source = parsers.parse(path, language, text)?;
         let facts = Facts::of(&source);
-        let smells = smells::check_all(&source, &facts, &self.limits);
-        Some(FileReport { path: path.to_owned(), language, smells, functions: facts.functions })
+        let smells = smells::check_all(&source, &facts, &self.limits, copies);
+        Some(FileReport { path: path.to_owned(), language, smells, functions: facts.functions, classes: facts.classes })
     }
 }

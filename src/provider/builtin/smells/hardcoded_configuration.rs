@@ -1,9 +1,433 @@
-//! HARDCODED_CONFIGURATION: secrets, addresses and credentials in the code.
+//! HARDCODED_CONFIGURATION: secrets by their shape, secrets by their name and entropy, addresses of services.
+//!
+//! No part of a smell holds a secret: at most its first four characters and its length. The quoted line is redacted, with
+//! every other secret on it. Test code is left alone but for keys that look like a provider's own.
 
+mod addresses;
+mod secrets;
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use self::addresses::Address;
+use self::secrets::Secret;
 use super::Smell;
+use super::syntax::{Fields, KindMap, compact, is_word, last_name};
+use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::provider::builtin::facts::Facts;
-use crate::provider::builtin::limits::Limits;
-use crate::provider::builtin::source::Source;
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::limits::{HardcodedConfiguration, Limits};
+use crate::provider::builtin::source::{KindSet, NodeIndex, Source};
+
+struct Shapes {
+    texts: KindSet,
+    /// What gives a text its name, see [`named_by`].
+    named: KindMap,
+    fields: Fields,
+}
+
+static SHAPES: LazyLock<[Shapes; 13]> = LazyLock::new(|| {
+    Language::ALL.map(|language| Shapes {
+        texts: KindSet::new(language, TEXTS),
+        named: KindMap::new(language, &[(1u8, NAMING), (2u8, PASSED), (3u8, THROUGH), (4u8, TEXT_PARTS)]),
+        fields: Fields::new(language),
+    })
+});
+
+const TEXTS: &[&str] = &[
+    "string",
+    "string_literal",
+    "raw_string_literal",
+    "template_string",
+    "interpreted_string_literal",
+    "raw_string",
+    "encapsed_string",
+    "verbatim_string_literal",
+    "ansi_c_string",
+];
+/// Parents that name a text: declarations, assignments, pairs, keyword arguments, default values, comparisons.
+const NAMING: &[&str] = &[
+    "let_declaration",
+    "const_item",
+    "static_item",
+    "field_initializer",
+    "assignment_expression",
+    "assignment",
+    "keyword_argument",
+    "pair",
+    "default_parameter",
+    "typed_default_parameter",
+    "variable_declarator",
+    "public_field_definition",
+    "field_definition",
+    "assignment_pattern",
+    "required_parameter",
+    "var_spec",
+    "const_spec",
+    "short_var_declaration",
+    "assignment_statement",
+    "keyed_element",
+    "init_declarator",
+    "initializer_pair",
+    "property_declaration",
+    "parameter",
+    "optional_parameter",
+    "keyword_parameter",
+    "property_element",
+    "const_element",
+    "array_element_initializer",
+    "simple_parameter",
+    "variable_assignment",
+    "element_value_pair",
+    "field_declaration",
+    "enum_assignment",
+    "jsx_attribute",
+];
+const PASSED: &[&str] = &["arguments", "argument_list"];
+const THROUGH: &[&str] = &[
+    "expression_list",
+    "literal_element",
+    "argument",
+    "parenthesized_expression",
+    "as_expression",
+    "reference_expression",
+    "equals_value_clause",
+];
+/// Code inside of a text: what it is made of is not known.
+const TEXT_PARTS: &[&str] = &[
+    "interpolation",
+    "template_substitution",
+    "simple_expansion",
+    "expansion",
+    "command_substitution",
+    "variable_name",
+];
 
 /// See the module.
-pub fn check(_source: &Source<'_>, _facts: &Facts, _limits: &Limits, _out: &mut Vec<Smell>) {}
+pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
+    let limits = &limits.hardcoded_configuration;
+    let mut secrets: Vec<Secret<'_>> = secrets::by_shape(source.text).collect();
+    let mut addresses: Vec<(NodeIndex, Address<'_>)> = Vec::new();
+    let lenient_file = facts.is_test_file || is_sample(source.path);
+    if !lenient_file {
+        let shapes = &SHAPES[source.language.index()];
+        for (index, node) in source.nodes.iter().enumerate() {
+            if !shapes.texts.contains(node.kind) {
+                continue;
+            }
+            let text = Text::of(source, index);
+            let Some(content) = text.content else { continue };
+            if let Some(secret) = text.secret(source, shapes, index, content, limits)
+                && !facts.is_test_at(index)
+            {
+                if !secrets.iter().any(|known| known.overlaps(&secret)) {
+                    secrets.push(secret);
+                }
+            } else if limits.addresses
+                && let Some(address) = addresses::find(content, limits, || named_by(source, shapes, index))
+                && !facts.is_test_at(index)
+            {
+                addresses.push((index, address));
+            }
+        }
+    }
+    secrets.sort_by_key(|secret| secret.start);
+    let mut lines = Lines::new(source.text);
+    for secret in &secrets {
+        let in_test = lenient_file || facts.is_test_at(node_at(source, secret.start));
+        out.push(secret_smell(secret, &secrets, source, &mut lines, in_test));
+    }
+    for (index, address) in addresses {
+        out.push(address_smell(source, index, &address, &secrets, facts));
+    }
+}
+
+/// Whether a text may be a secret, by its shape or by how random it looks: other smells do not show such texts.
+pub(super) fn looks_secret(text: &str) -> bool {
+    secrets::by_shape(text.as_bytes()).next().is_some()
+        || addresses::credentials(text).is_some()
+        || secrets::looks_random(text)
+}
+
+/// A text with every secret in it that is recognised by its shape replaced; for code that is going to be shown.
+pub fn redact(text: &str) -> std::borrow::Cow<'_, str> {
+    let mut found = secrets::by_shape(text.as_bytes()).peekable();
+    if found.peek().is_none() {
+        return text.into();
+    }
+    let found: Vec<Secret<'_>> = found.collect();
+    redacted(text, 0, &found).into()
+}
+
+/// A string literal and its content.
+struct Text<'a> {
+    start: usize,
+    content: Option<&'a str>,
+    /// It holds code, so its content is not all of it.
+    has_code: bool,
+}
+
+impl<'a> Text<'a> {
+    fn of(source: &Source<'a>, index: NodeIndex) -> Self {
+        let node = &source.nodes[index];
+        let bytes = source.bytes(node);
+        let quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'`' | b'#');
+        let first = bytes.iter().position(|byte| matches!(byte, b'"' | b'\'' | b'`')).unwrap_or(0);
+        let first = first + bytes[first..].iter().take_while(|byte| quote(byte)).count();
+        let last = bytes.len() - bytes.iter().rev().take_while(|byte| quote(byte)).count();
+        let content = bytes.get(first..last).and_then(|content| std::str::from_utf8(content).ok());
+        let parts = &SHAPES[source.language.index()].named;
+        let has_code = source.descendants(index).any(|inner| parts.get(source.nodes[inner].kind) == 4);
+        Self { start: node.start as usize + first, content: content.filter(|content| content.len() >= 4), has_code }
+    }
+
+    /// A secret by the name that the text is given, or credentials in an address.
+    fn secret(
+        &self,
+        source: &Source<'a>,
+        shapes: &Shapes,
+        index: NodeIndex,
+        content: &'a str,
+        limits: &HardcodedConfiguration,
+    ) -> Option<Secret<'a>> {
+        if let Some(password) = addresses::credentials(content) {
+            let start = self.start + (password.as_ptr() as usize - content.as_ptr() as usize);
+            return Some(Secret { start, text: password, sort: "a password in an address", name: "", certain: true });
+        }
+        if self.has_code || content.len() < 8 {
+            return None;
+        }
+        let (name, sort) = named_by(source, shapes, index)?;
+        (sort == Naming::Name && secrets::is_secret(name, content, limits)).then_some(Secret {
+            start: self.start,
+            text: content,
+            sort: "a secret",
+            name,
+            certain: false,
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    /// A variable, a field, a key, a parameter.
+    Name,
+    /// The function it is passed to.
+    Call,
+}
+
+/// The name of what a text becomes.
+fn named_by<'a>(source: &Source<'a>, shapes: &Shapes, index: NodeIndex) -> Option<(&'a str, Naming)> {
+    let mut child = index;
+    for _ in 0..4 {
+        let parent = source.parent(child);
+        let node = &source.nodes[parent];
+        let head = source.before(node, &source.nodes[child]);
+        match shapes.named.get(node.kind) {
+            1 => {
+                let field = [
+                    shapes.fields.name,
+                    shapes.fields.left,
+                    shapes.fields.key,
+                    shapes.fields.pattern,
+                    shapes.fields.declarator,
+                ];
+                let name =
+                    field.into_iter().find_map(|field| source.child_in(parent, field).filter(|&name| name < child));
+                let name = match name {
+                    Some(name) => source.bytes(&source.nodes[name]),
+                    None => head.split(|&byte| matches!(byte, b'=' | b':')).next().unwrap_or(b""),
+                };
+                // `config["api_key"]` and `"api_key": …` are named by the text inside.
+                let name = last_name(trim_to_word(name));
+                return (!name.is_empty()).then_some((name, Naming::Name));
+            }
+            2 => {
+                let call = &source.nodes[source.parent(parent)];
+                let name = last_name(source.before(call, node));
+                return (!name.is_empty()).then_some((name, Naming::Call));
+            }
+            3 => {
+                // `password: "…"` of a named argument.
+                if let Some(name) = head.trim_ascii_end().strip_suffix(b":") {
+                    return Some((last_name(name), Naming::Name));
+                }
+                child = parent;
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn trim_to_word(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|&byte| is_word(byte)).map_or(0, |at| at + 1);
+    &text[..end]
+}
+
+/// Samples and documentation hold placeholders.
+fn is_sample(path: &str) -> bool {
+    path.split('/').rev().skip(1).any(|folder| {
+        matches!(
+            folder,
+            "examples"
+                | "example"
+                | "samples"
+                | "sample"
+                | "docs"
+                | "doc"
+                | "playground"
+                | "demo"
+                | "fixtures"
+                | "testdata"
+                | "mocks"
+        )
+    })
+}
+
+/// The innermost node around a byte.
+fn node_at(source: &Source<'_>, start: usize) -> NodeIndex {
+    source.nodes.partition_point(|node| node.start as usize <= start).saturating_sub(1)
+}
+
+/// Counts lines while it goes forward.
+struct Lines<'a> {
+    text: &'a [u8],
+    at: usize,
+    line: u32,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        Self { text, at: 0, line: 1 }
+    }
+
+    /// The line of a byte that is not before the last one asked for, counted from 1.
+    fn of(&mut self, at: usize) -> u32 {
+        let at = at.min(self.text.len());
+        self.line += self.text[self.at.min(at)..at].iter().filter(|&&byte| byte == b'\n').count() as u32;
+        self.at = at;
+        self.line
+    }
+}
+
+/// The whole line around a byte, with its offset.
+fn line_around(text: &[u8], at: usize) -> (usize, &[u8]) {
+    let at = at.min(text.len());
+    let start = text[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let end = text[at..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |end| at + end);
+    (start, &text[start..end])
+}
+
+/// `AKIA…(20 characters)`.
+fn masked(secret: &str) -> String {
+    let count = secret.chars().count();
+    // Of a short secret four characters would be too many.
+    let shown = if count >= 12 { 4 } else { 1 };
+    format!("{}…({count} characters)", secret.chars().take(shown).collect::<String>())
+}
+
+/// A piece of the file, that starts at `offset`, with the secrets in it masked.
+fn redacted(piece: &str, offset: usize, secrets: &[Secret<'_>]) -> String {
+    let mut clean = String::with_capacity(piece.len());
+    let mut at = 0;
+    for secret in secrets {
+        let start = secret.start.saturating_sub(offset).clamp(at, piece.len());
+        let end = (secret.start + secret.text.len()).saturating_sub(offset).min(piece.len());
+        if end <= start || secret.start + secret.text.len() <= offset {
+            continue;
+        }
+        clean.push_str(piece.get(at..start).unwrap_or(""));
+        clean.push_str(&masked(secret.text));
+        at = end;
+    }
+    clean.push_str(piece.get(at..).unwrap_or(""));
+    clean
+}
+
+fn secret_smell(
+    secret: &Secret<'_>,
+    all: &[Secret<'_>],
+    source: &Source<'_>,
+    lines: &mut Lines<'_>,
+    in_test: bool,
+) -> Smell {
+    let line = lines.of(secret.start);
+    let (offset, whole) = line_around(source.text, secret.start);
+    let shown = masked(secret.text);
+    let of = if secret.name.is_empty() { String::new() } else { format!(" for `{}`", secret.name) };
+    let grade = match (secret.certain, in_test) {
+        (true, false) => (Priority::P0, Severity::Critical, Confidence::High),
+        (false, false) => (Priority::P1, Severity::High, Confidence::Medium),
+        (_, true) => (Priority::P2, Severity::Medium, Confidence::Low),
+    };
+    let why = match secret.certain {
+        true => "it has the shape of one".to_owned(),
+        false => {
+            format!("its name says so and it has {:.1} bits of entropy per character", secrets::entropy(secret.text))
+        }
+    };
+    Smell {
+        kind: Kind::HardcodedConfiguration,
+        priority: grade.0,
+        severity: grade.1,
+        confidence: grade.2,
+        line_start: line,
+        line_end: line,
+        title: format!("{}{of} stands in the code: {shown}", secret.sort),
+        explanation: format!(
+            "{shown} is taken for {}{of}: {why}; whoever can read the repository or its history has it.",
+            secret.sort
+        ),
+        // Not the secret, yet another for another secret.
+        subject: format!("{}{of} {}", secret.sort, &blake3::hash(secret.text.as_bytes()).to_hex()[..12]),
+        anchor: (line, line),
+        figure: None,
+        quote: Some(redacted(&String::from_utf8_lossy(whole), offset, all)),
+        suggestion: Some(Suggestion {
+            text: "Revoke it, read it from the environment or a secret store, and take it out of the history."
+                .to_owned(),
+            replacement: None,
+            lines: None,
+        }),
+    }
+}
+
+fn address_smell(
+    source: &Source<'_>,
+    index: NodeIndex,
+    address: &Address<'_>,
+    secrets: &[Secret<'_>],
+    facts: &Facts,
+) -> Smell {
+    let node = &source.nodes[index];
+    let line = node.row + 1;
+    let shown = compact(address.text, 60);
+    let (offset, whole) = line_around(source.text, node.start as usize);
+    let whole_text = String::from_utf8_lossy(whole);
+    let quote = redacted(&whole_text, offset, secrets);
+    let place = facts.function_at(index).map_or(String::new(), |function| format!(" in `{}`", function.name));
+    Smell {
+        kind: Kind::HardcodedConfiguration,
+        priority: Priority::P3,
+        severity: Severity::Low,
+        confidence: if address.certain { Confidence::Medium } else { Confidence::Low },
+        line_start: line,
+        line_end: line,
+        title: format!("{} is fixed in the code: {shown}", address.sort),
+        explanation: format!(
+            "{shown}{place} is {} that changes with the place the program runs at, and only a new build changes it.",
+            address.sort
+        ),
+        subject: shown,
+        anchor: (line, line),
+        figure: None,
+        quote: (quote != whole_text).then_some(quote),
+        suggestion: Some(Suggestion {
+            text: "Read it from the settings or the environment.".to_owned(),
+            replacement: None,
+            lines: None,
+        }),
+    }
+}

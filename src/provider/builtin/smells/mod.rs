@@ -10,6 +10,7 @@ pub mod long_method;
 pub mod magic_numbers;
 pub mod missing_error_handling;
 pub mod mutable_shared_state;
+mod syntax;
 pub mod tight_coupling;
 
 use super::facts::{Facts, Function};
@@ -42,13 +43,20 @@ pub struct Smell {
     pub suggestion: Option<Suggestion>,
 }
 
+/// Whether copies within the file are looked for; a change looks for them across all of its files instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copies {
+    Reported,
+    Ignored,
+}
+
 /// Runs every smell that is switched on over one file. Sorted by line.
-pub fn check_all(source: &Source<'_>, facts: &Facts, limits: &Limits) -> Vec<Smell> {
+pub fn check_all(source: &Source<'_>, facts: &Facts, limits: &Limits, copies: Copies) -> Vec<Smell> {
     type Check = fn(&Source<'_>, &Facts, &Limits, &mut Vec<Smell>);
     let checks: [(bool, Check); 11] = [
         (limits.long_method.enabled, long_method::check),
         (limits.magic_numbers.enabled, magic_numbers::check),
-        (limits.duplicate_code.enabled, duplicate_code::check),
+        (limits.duplicate_code.enabled && copies == Copies::Reported, duplicate_code::check),
         (limits.god_class.enabled, god_class::check),
         (limits.dead_code.enabled, dead_code::check),
         (limits.global_variables.enabled, global_variables::check),

@@ -1,0 +1,131 @@
+//! The command line as types; help, man pages and completions are generated from here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::{
+    cancel, completions, config, details, doctor, findings, ledger, man, review, runs, show, smells, store, tokens,
+    triage, undo, worker,
+};
+
+/// What `--help` and the man page say at their end.
+pub const AFTER_HELP: &str = "\
+Exit codes:
+    0  done
+    1  `review --wait` found something at or above --fail-on
+    2  wrong use or configuration, or not in a git repository
+    3  the run (or what was asked for) did not complete: never to be read as \"clean\"
+  130  interrupted; a review that was being waited for goes on
+
+Ids of runs and findings may be shortened to any prefix that only one of them has; `latest` is the newest run.
+
+Environment:
+    REVDECK_HOME       one folder for settings, state, caches and logs, instead of the platform's folders
+    REVDECK_<SETTING>  any setting of `revdeck config show`, in capitals with _ for dots: REVDECK_MAX_PARALLEL_RUNS
+    REVDECK_LOG        error, warn, info, debug or trace: write a log file into the logs folder
+    NO_COLOR           no colours unless --color always";
+
+/// The arguments.
+#[derive(Debug, Parser)]
+#[command(
+    name = "revdeck",
+    version,
+    about = "A review cockpit for the terminal",
+    long_about = "A review cockpit for the terminal: reviews code changes in the background, keeps what was found, and \
+                  lets you decide about it from the keyboard.\n\nWithout a command it opens the cockpit; without a \
+                  terminal it prints a summary.",
+    after_help = AFTER_HELP,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// Work as if started in this folder
+    #[arg(short = 'C', long, global = true, value_name = "FOLDER")]
+    pub directory: Option<PathBuf>,
+    /// When to print in colour
+    #[arg(long, global = true, value_name = "WHEN")]
+    pub color: Option<Color>,
+    /// Only ASCII characters for frames and glyphs
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// The cockpit's colours: auto or the name of a theme
+    #[arg(long, global = true, value_name = "NAME")]
+    pub theme: Option<String>,
+}
+
+/// Values of `--color`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Formats of commands that print findings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    #[default]
+    Text,
+    Json,
+    Markdown,
+}
+
+/// Formats of everything else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum PlainFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Review a change in the background, or wait for the result
+    Review(review::Arguments),
+    /// List the runs of this repository, newest first
+    Runs(runs::Arguments),
+    /// List the findings of this repository
+    Findings(findings::Arguments),
+    /// Show one run or one finding with its history
+    Show(show::Arguments),
+    /// Everything about a run or a finding, up to a number of bytes
+    Details(details::Arguments),
+    /// Decide about findings
+    Triage(triage::Arguments),
+    /// Take back the last decision
+    Undo(undo::Arguments),
+    /// Make the decision again that was taken back last
+    Redo(undo::RedoArguments),
+    /// End a run
+    Cancel(cancel::Arguments),
+    /// What a coding assistant receives about the reviews at each of its turns
+    Ledger(ledger::Arguments),
+    /// Look for smells in files or folders, without a repository
+    Smells(smells::Arguments),
+    /// The store of this repository: where it is, whether it is sound
+    Store(store::Arguments),
+    /// The settings: what they are, where they come from, where they stand
+    Config(config::Arguments),
+    /// Count the tokens of files
+    Tokens(tokens::Arguments),
+    /// Check that everything revdeck needs is there
+    Doctor(doctor::Arguments),
+    /// Print a completion script for a shell
+    Completions(completions::Arguments),
+    /// Print the manual page, or write all of them into a folder
+    Man(man::Arguments),
+    /// Execute one run (started by revdeck itself)
+    #[command(hide = true)]
+    Worker(worker::Arguments),
+}

@@ -1,0 +1,158 @@
+//! `revdeck config`: the settings in force and where each came from; where the files are.
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::arguments::PlainFormat;
+use super::error::{CliError, Exit};
+use super::output;
+use super::session::{self, Invocation};
+use crate::config::{Loaded, Origin, REPOSITORY_FILE, Texts, Value as Setting};
+use crate::git::Repo;
+use crate::report::{Look, Paint, Table, json};
+
+/// Arguments of `config`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the settings in force
+    Show {
+        /// Say where each value came from
+        #[arg(long)]
+        origin: bool,
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+        format: PlainFormat,
+    },
+    /// Print where the settings file and the others are
+    Path {
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+        format: PlainFormat,
+    },
+    /// Print the documented defaults, to start a settings file from
+    Defaults,
+}
+
+pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    match &arguments.command {
+        Command::Path { format } => paths(invocation, *format)?,
+        Command::Defaults => output::print(crate::config::embedded::CONFIG)?,
+        Command::Show { origin, format } => {
+            let root = Repo::discover(&Invocation::here()?).ok().map(|repo| repo.root());
+            let loaded = invocation.settings(root.as_deref(), Texts::All)?;
+            match format {
+                PlainFormat::Text => {
+                    let look = session::look(&loaded, invocation.ambient()?.now());
+                    output::print(&as_text(&look, &loaded, *origin))?;
+                }
+                PlainFormat::Json => output::print_json(&as_json(&loaded))?,
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn origin_text(origin: &Origin) -> String {
+    match origin {
+        Origin::Default => "default".to_owned(),
+        Origin::User(place) => format!("user, {place}"),
+        Origin::Repository(place) => format!("repository, {place}"),
+        Origin::Environment(place) | Origin::Flag(place) => place.to_string(),
+    }
+}
+
+fn value_text(value: &Setting) -> String {
+    match value {
+        Setting::Text(text) => format!("{text:?}"),
+        Setting::Count(number) => number.to_string(),
+        Setting::Flag(flag) => flag.to_string(),
+        Setting::List(items) => format!("{items:?}"),
+    }
+}
+
+fn as_text(look: &Look, loaded: &Loaded, origin: bool) -> String {
+    let mut table = Table::default();
+    let mut row = |key: &str, value: &str, from: &str| {
+        let line = format!("{key} = {value}");
+        let from = if origin { format!("# {from}") } else { String::new() };
+        table.row([(Paint::Plain, line.as_str()), (Paint::Faint, from.as_str())]);
+    };
+    for setting in &loaded.shown {
+        row(&setting.key, &value_text(&setting.value), &origin_text(&setting.origin));
+    }
+    for (name, reviewer) in &loaded.settings.reviewers {
+        let Ok(Value::Object(fields)) = serde_json::to_value(reviewer) else { continue };
+        for (field, value) in fields {
+            row(&format!("reviewers.{name}.{field}"), &value.to_string(), "user");
+        }
+    }
+    for (key, value, from) in &loaded.thresholds {
+        row(key, value, &origin_text(from));
+    }
+    table.render(look)
+}
+
+fn as_json(loaded: &Loaded) -> Value {
+    let from = |origin: &Origin| {
+        let (layer, place) = match origin {
+            Origin::Default => ("default", Value::Null),
+            Origin::User(place) => ("user", json!(place.to_string())),
+            Origin::Repository(place) => ("repository", json!(place.to_string())),
+            Origin::Environment(place) => ("environment", json!(place.to_string())),
+            Origin::Flag(place) => ("flag", json!(place.to_string())),
+        };
+        (layer, place)
+    };
+    let mut settings = Map::new();
+    for setting in &loaded.shown {
+        let (layer, place) = from(&setting.origin);
+        settings.insert(setting.key.clone(), json!({ "value": setting.value, "origin": layer, "place": place }));
+    }
+    for (key, value, origin) in &loaded.thresholds {
+        let (layer, place) = from(origin);
+        settings.insert(key.clone(), json!({ "value": value, "origin": layer, "place": place }));
+    }
+    json::versioned([
+        ("settings", Value::Object(settings)),
+        ("reviewers", json!(loaded.settings.reviewers)),
+        ("warnings", json!(loaded.warnings)),
+    ])
+}
+
+fn paths(invocation: &Invocation, format: PlainFormat) -> Result<(), CliError> {
+    let paths = &invocation.paths;
+    let repository = Repo::discover(&Invocation::here()?).ok().map(|repo| repo.root().join(REPOSITORY_FILE));
+    let mut listed = vec![
+        ("config", paths.config_file()),
+        ("smells", paths.smells_file()),
+        ("keymap", paths.keymap_file()),
+        ("themes", paths.config.join("themes")),
+        ("state", paths.state.clone()),
+        ("cache", paths.cache.clone()),
+        ("logs", paths.logs.clone()),
+    ];
+    listed.extend(repository.map(|path| ("repository", path)));
+    match format {
+        PlainFormat::Json => {
+            let object: Map<String, Value> = listed
+                .iter()
+                .map(|(name, path)| {
+                    ((*name).to_owned(), json!({ "path": path.to_string_lossy(), "exists": path.exists() }))
+                })
+                .collect();
+            output::print_json(&json::versioned([("paths", Value::Object(object))]))
+        }
+        PlainFormat::Text => {
+            let mut text = String::new();
+            for (name, path) in listed {
+                let missing = if path.exists() { "" } else { "  (not there)" };
+                text.push_str(&format!("{name:<11} {}{missing}\n", path.display()));
+            }
+            output::print(&text)
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `revdeck doctor`: whether everything revdeck needs is there, and what to do where it is not.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use clap::Args;
+use serde_json::json;
+
+use super::arguments::PlainFormat;
+use super::error::{CliError, Exit};
+use super::output;
+use super::session::{self, Invocation, variable};
+use crate::config::{KEYS, Loaded, Settings, Texts};
+use crate::domain::text::{count, one_line};
+use crate::git::Repo;
+use crate::provider::builtin::limits::Limits;
+use crate::report::{Look, Paint, json};
+use crate::store::{RepoInfo, Store};
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
+}
+
+/// How a check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Good,
+    /// Works, but somebody may want to know.
+    Notice,
+    /// revdeck cannot do its work.
+    Bad,
+}
+
+impl Verdict {
+    fn word(self) -> &'static str {
+        match self {
+            Verdict::Good => "ok",
+            Verdict::Notice => "notice",
+            Verdict::Bad => "problem",
+        }
+    }
+
+    fn paint(self) -> Paint {
+        match self {
+            Verdict::Good => Paint::Good,
+            Verdict::Notice => Paint::Notice,
+            Verdict::Bad => Paint::Bad,
+        }
+    }
+}
+
+struct Check {
+    name: &'static str,
+    verdict: Verdict,
+    text: String,
+}
+
+pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    let mut checks = Vec::new();
+    let mut check = |name, verdict, text: String| checks.push(Check { name, verdict, text });
+    check("version", Verdict::Good, format!("revdeck {}", env!("CARGO_PKG_VERSION")));
+
+    let repo = Repo::discover(&Invocation::here()?);
+    let root = repo.as_ref().ok().map(Repo::root);
+    let settings = invocation.settings(root.as_deref(), Texts::All);
+    let look = match &settings {
+        Ok(loaded) => session::look(loaded, invocation.ambient()?.now()),
+        Err(_) => Look { color: false, ascii: false, width: None, now: invocation.ambient()?.now() },
+    };
+    match &settings {
+        Ok(loaded) => {
+            let (verdict, text) = judge_settings(loaded);
+            check("settings", verdict, text);
+        }
+        Err(error) => check("settings", Verdict::Bad, told(error)),
+    }
+    let (verdict, text) = judge_variables();
+    check("environment", verdict, text);
+    for (name, folder) in [("state", &invocation.paths.state), ("cache", &invocation.paths.cache)] {
+        let (verdict, text) = judge_folder(folder);
+        check(name, verdict, text);
+    }
+    match repo {
+        Ok(repo) => {
+            let branch = repo.branch();
+            let branch = if branch.is_empty() { "detached".to_owned() } else { format!("branch {branch}") };
+            check("repository", Verdict::Good, format!("{}, {branch}", repo.root().display()));
+            let (verdict, text) = judge_store(invocation, &repo);
+            check("store", verdict, text);
+        }
+        Err(error) => check("repository", Verdict::Bad, told(&error.into())),
+    }
+    let (verdict, text) = judge_terminal();
+    check("terminal", verdict, text);
+    if let Ok(loaded) = &settings {
+        let (verdict, text) = judge_reviewers(&loaded.settings);
+        check("reviewers", verdict, text);
+    }
+
+    let healthy = checks.iter().all(|check| check.verdict != Verdict::Bad);
+    match arguments.format {
+        PlainFormat::Text => {
+            let mut text = String::new();
+            for Check { name, verdict, text: said } in &checks {
+                let word = look.paint(verdict.paint(), &format!("{:<8}", verdict.word()));
+                text.push_str(&format!("{word}{name:<12} {}\n", one_line(said)));
+            }
+            output::print(&text)?;
+        }
+        PlainFormat::Json => {
+            let list: Vec<_> = checks
+                .iter()
+                .map(|check| json!({ "name": check.name, "verdict": check.verdict.word(), "text": check.text }))
+                .collect();
+            output::print_json(&json::versioned([("healthy", json!(healthy)), ("checks", list.into())]))?;
+        }
+    }
+    Ok(if healthy { Exit::Done } else { Exit::Usage })
+}
+
+fn told(error: &CliError) -> String {
+    match &error.hint {
+        Some(hint) => format!("{}; {hint}", error.message),
+        None => error.message.clone(),
+    }
+}
+
+fn judge_settings(loaded: &Loaded) -> (Verdict, String) {
+    if let Err(error) = Limits::layered([("smells.toml", loaded.settings.smells.as_str())]) {
+        return (Verdict::Bad, error.to_string());
+    }
+    match loaded.warnings.len() {
+        0 => (Verdict::Good, "readable".to_owned()),
+        warnings => (Verdict::Notice, format!("{} (see above)", count(warnings, "warning"))),
+    }
+}
+
+/// Variables that begin like ours and mean nothing are most likely misspelt.
+fn judge_variables() -> (Verdict, String) {
+    let known: Vec<String> = KEYS
+        .iter()
+        .map(crate::config::Key::variable)
+        .chain(["REVDECK_HOME", "REVDECK_LOG", "REVDECK_NOW"].map(str::to_owned))
+        .collect();
+    let set: Vec<String> = std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .filter(|name| name.starts_with("REVDECK_"))
+        .collect();
+    let unknown: Vec<&str> = set.iter().filter(|name| !known.contains(name)).map(String::as_str).collect();
+    if !unknown.is_empty() {
+        return (Verdict::Notice, format!("set but not known: {}", unknown.join(", ")));
+    }
+    (Verdict::Good, if set.is_empty() { "no REVDECK_ variable is set".to_owned() } else { set.join(", ") })
+}
+
+/// Whether a file can be made in a folder, or in the nearest one above it that is there.
+fn judge_folder(folder: &Path) -> (Verdict, String) {
+    let there = folder.ancestors().find(|folder| folder.is_dir());
+    let Some(there) = there else { return (Verdict::Bad, format!("{} cannot be made", folder.display())) };
+    match tempfile::Builder::new().prefix(".revdeck-doctor-").tempfile_in(there) {
+        Ok(_) if there == folder => (Verdict::Good, format!("{} can be written", folder.display())),
+        Ok(_) => (Verdict::Good, format!("{} can be made", folder.display())),
+        Err(error) => (
+            Verdict::Bad,
+            format!("{} cannot be written: {error}; set REVDECK_HOME to another folder", there.display()),
+        ),
+    }
+}
+
+fn judge_store(invocation: &Invocation, repo: &Repo) -> (Verdict, String) {
+    let info = RepoInfo {
+        version: crate::domain::SCHEMA_VERSION,
+        key: repo.key(),
+        name: repo.name(),
+        common_dir: repo.common_dir().to_string_lossy().into_owned(),
+    };
+    let checked = Store::open(&invocation.paths.state, info).and_then(|store| {
+        let report = store.verify()?;
+        let view = store.view()?;
+        Ok((store, report, view))
+    });
+    match checked {
+        Ok((store, report, view)) => {
+            let text = format!(
+                "{}: {}, {}",
+                store.root().display(),
+                count(view.run_count(), "run"),
+                count(view.finding_count(), "finding")
+            );
+            match report.problems.len() {
+                0 => (Verdict::Good, text),
+                problems => (
+                    Verdict::Notice,
+                    format!("{text}, {}; `revdeck store verify` names them", count(problems, "problem")),
+                ),
+            }
+        }
+        Err(error) => (Verdict::Bad, told(&error.into())),
+    }
+}
+
+fn judge_terminal() -> (Verdict, String) {
+    let term = variable("TERM").unwrap_or_default();
+    if !std::io::stdout().is_terminal() {
+        return (Verdict::Notice, "standard output is no terminal: `revdeck` prints a summary there".to_owned());
+    }
+    let size =
+        crossterm::terminal::size().map_or("unknown size".to_owned(), |(columns, rows)| format!("{columns}x{rows}"));
+    let colors = match variable("COLORTERM").as_deref() {
+        Some("truecolor" | "24bit") => "24-bit colours",
+        _ if term.contains("256color") => "256 colours",
+        _ => "16 colours",
+    };
+    let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| variable(name).filter(|value| !value.is_empty()));
+    let utf8 = utf8.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"));
+    match (term.as_str(), utf8) {
+        ("dumb" | "", _) => {
+            (Verdict::Notice, format!("TERM is {term:?}: the cockpit needs a terminal that can move its cursor"))
+        }
+        (_, false) => (Verdict::Notice, format!("{term}, {size}, {colors}; the locale is not UTF-8: use --ascii")),
+        (_, true) => (Verdict::Good, format!("{term}, {size}, {colors}")),
+    }
+}
+
+fn judge_reviewers(settings: &Settings) -> (Verdict, String) {
+    let others: Vec<&str> = settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin").collect();
+    let usable = settings.default_reviewer == "builtin"
+        || settings.reviewers.get(&settings.default_reviewer).is_some_and(|reviewer| reviewer.kind.word() == "builtin");
+    match (usable, others.is_empty()) {
+        (false, _) => (
+            Verdict::Bad,
+            format!(
+                "the default reviewer {:?} cannot be used: this version has only builtin",
+                settings.default_reviewer
+            ),
+        ),
+        (true, true) => (Verdict::Good, "builtin (offline, no key needed)".to_owned()),
+        (true, false) => {
+            (Verdict::Notice, format!("builtin; set up but not usable in this version: {}", others.join(", ")))
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The one place where errors of the rooms become words for a person, a hint, and an exit code.
+
+use std::process::ExitCode;
+
+use crate::config::ConfigError;
+use crate::git::GitError;
+use crate::runner::RunnerError;
+use crate::store::StoreError;
+
+/// How the program ends; the codes are a contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Done = 0,
+    /// Findings at or above `--fail-on`.
+    Findings = 1,
+    /// Wrong use or configuration.
+    Usage = 2,
+    /// What was asked for did not complete; never "clean".
+    Incomplete = 3,
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// A failure as it is told.
+#[derive(Debug)]
+pub struct CliError {
+    /// One or more lines; not yet made harmless for a terminal.
+    pub message: String,
+    pub hint: Option<String>,
+    pub exit: Exit,
+}
+
+impl CliError {
+    /// Wrong use or configuration.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, exit: Exit::Usage }
+    }
+
+    /// Something did not work that should have.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, exit: Exit::Incomplete }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error.to_string()).hint(error.hint())
+    }
+}
+
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> Self {
+        let exit = match error {
+            // The repository or the disk failed, not the person who asked.
+            GitError::Index { .. } | GitError::Io { .. } | GitError::Git { .. } => Exit::Incomplete,
+            _ => Exit::Usage,
+        };
+        Self { message: error.to_string(), hint: error.hint(), exit }
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        let exit = match error {
+            StoreError::NoRun { .. } => Exit::Usage,
+            _ => Exit::Incomplete,
+        };
+        Self { message: error.to_string(), hint: Some(error.hint()), exit }
+    }
+}
+
+impl From<RunnerError> for CliError {
+    fn from(error: RunnerError) -> Self {
+        let message = error.to_string();
+        match error {
+            RunnerError::Git(error) => error.into(),
+            RunnerError::Store(error) => error.into(),
+            RunnerError::UnknownReviewer { .. } => {
+                Self::usage(message).hint("`revdeck config show` lists the reviewers of your settings")
+            }
+            RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
+            RunnerError::Unkillable { .. } => Self::failed(message),
+            RunnerError::Spawn { .. } => {
+                Self::failed(message).hint("the run waits in the store; the next `revdeck review` starts it")
+            }
+        }
+    }
+}

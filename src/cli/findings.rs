@@ -1,0 +1,188 @@
+//! `revdeck findings`: what was found in this repository, most urgent first.
+
+use std::collections::HashMap;
+
+use clap::Args;
+
+use super::arguments::Format;
+use super::error::{CliError, Exit};
+use super::session::Invocation;
+use super::{output, resolve, runs};
+use crate::config::Texts;
+use crate::domain::{Finding, FindingStatus, Kind, Priority, RunId};
+use crate::report::{Look, Paint, Table, json, markdown, text};
+use crate::store::{FindingRow, Store, View};
+
+/// Arguments of `findings`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Only findings of this status, or `all`; may be given several times. Without it: open and unresolved
+    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    status: Vec<StatusFilter>,
+    /// Only findings that this run reported
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// Only findings of this priority or a more urgent one
+    #[arg(long, value_name = "P")]
+    priority: Option<Priority>,
+    /// Only findings of this kind; may be given several times
+    #[arg(long, value_name = "KIND", value_delimiter = ',', ignore_case = true, value_parser = parse_kind)]
+    kind: Vec<Kind>,
+    /// Only findings in this file or below this folder, relative to the repository
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// At most this many; 0 for all
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 0)]
+    limit: usize,
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: Format,
+}
+
+/// A status, or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StatusFilter {
+    All,
+    One(FindingStatus),
+}
+
+impl std::str::FromStr for StatusFilter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" { Ok(Self::All) } else { text.parse().map(Self::One).map_err(|error| format!("{error}, all")) }
+    }
+}
+
+fn parse_kind(text: &str) -> Result<Kind, String> {
+    text.to_uppercase().replace('-', "_").parse()
+}
+
+impl Arguments {
+    fn wants(&self, row: &FindingRow<'_>, reported: Option<&[String]>) -> bool {
+        let status = match self.status.as_slice() {
+            // A run's findings are asked for as they are, decided or not.
+            [] => row.status.is_undecided() || reported.is_some(),
+            filters => filters.iter().any(|filter| match filter {
+                StatusFilter::All => true,
+                StatusFilter::One(status) => *status == row.status,
+            }),
+        };
+        let path = self.path.as_deref().map(|path| path.trim_start_matches("./").trim_end_matches('/'));
+        status
+            && self.priority.is_none_or(|limit| row.priority <= limit)
+            && (self.kind.is_empty() || self.kind.contains(&row.kind))
+            && path.is_none_or(|path| is_below(row.path, path))
+            && reported.is_none_or(|ids| ids.iter().any(|id| id == row.id))
+    }
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    folder.is_empty()
+        || folder == "."
+        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    let session = invocation.session(Texts::None)?;
+    let store = &session.store;
+    let reported: Option<Vec<String>> = match &arguments.run {
+        Some(given) => {
+            let output = store.output(&resolve::run(store, given)?)?;
+            let findings = output.map(|output| output.findings).unwrap_or_default();
+            Some(findings.into_iter().map(|finding| finding.finding_id.into()).collect())
+        }
+        None => None,
+    };
+    let view = store.view()?;
+    runs::notices(&view);
+    let mut chosen: Vec<usize> =
+        (0..view.finding_count()).filter(|&index| arguments.wants(&view.finding(index), reported.as_deref())).collect();
+    chosen.sort_by(|&a, &b| {
+        let key = |index: usize| {
+            let row = view.finding(index);
+            (row.priority, row.path, row.line_start)
+        };
+        key(a).cmp(&key(b))
+    });
+    if arguments.limit > 0 {
+        chosen.truncate(arguments.limit);
+    }
+    match arguments.format {
+        Format::Text => output::print(&list(&session.look, &view, &chosen))?,
+        Format::Json => {
+            let findings: Vec<serde_json::Value> = load(store, &view, &chosen)?.iter().map(json::finding).collect();
+            output::print_json(&json::versioned([("findings", findings.into())]))?;
+        }
+        Format::Markdown => output::print(&markdown::by_file(&load(store, &view, &chosen)?))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The whole findings behind rows, in the rows' order, with their present status. Each run's output is read once.
+pub fn load(store: &Store, view: &View, chosen: &[usize]) -> Result<Vec<Finding>, CliError> {
+    let mut by_run: HashMap<&str, HashMap<String, Finding>> = HashMap::new();
+    let mut findings = Vec::with_capacity(chosen.len());
+    for &index in chosen {
+        let row = view.finding(index);
+        if !by_run.contains_key(row.last_run) {
+            let id = row.last_run.parse::<RunId>().map_err(|error| CliError::failed(error.to_string()))?;
+            let output = store.output(&id)?.map(|output| output.findings).unwrap_or_default();
+            by_run.insert(
+                row.last_run,
+                output.into_iter().map(|finding| (finding.finding_id.to_string(), finding)).collect(),
+            );
+        }
+        let found = by_run.get_mut(row.last_run).and_then(|findings| findings.remove(row.id));
+        // Where the output is not to be had, the store may still know the finding from a journal.
+        let found = match (found, row.id.parse()) {
+            (None, Ok(id)) => store.finding(&id)?,
+            (found, _) => found,
+        };
+        if let Some(mut finding) = found {
+            finding.status = row.status;
+            findings.push(finding);
+        }
+    }
+    Ok(findings)
+}
+
+/// Findings as a table; a sentence when there are none.
+pub fn list(look: &Look, view: &View, chosen: &[usize]) -> String {
+    if chosen.is_empty() {
+        return match view.finding_count() {
+            0 => "no findings\n".to_owned(),
+            total => format!("no finding is like that; there are {total} in all (--status all)\n"),
+        };
+    }
+    let mut table = Table::default();
+    for &index in chosen {
+        let row = view.finding(index);
+        table.row([
+            (Paint::Plain, row.id),
+            (Paint::of_priority(row.priority), ["p0", "p1", "p2", "p3"][row.priority.index()]),
+            (Paint::of_finding(row.status), row.status.word()),
+            (Paint::Plain, row.kind.word()),
+            (Paint::Place, &format!("{}:{}", row.path, text::lines_of(row.line_start, row.line_end))),
+            (Paint::Strong, row.title),
+        ]);
+    }
+    table.render(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_a_file_or_everything_below_a_folder() {
+        for (path, folder, expected) in [
+            ("src/a.rs", "src", true),
+            ("src/a.rs", "src/a.rs", true),
+            ("src/a.rs", "src/a", false),
+            ("srcs/a.rs", "src", false),
+            ("a.rs", ".", true),
+        ] {
+            assert_eq!(is_below(path, folder), expected, "{path} below {folder}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! `revdeck ledger`: what a coding assistant receives at each of its turns. Nothing to say: not one byte.
+
+use clap::Args;
+use serde_json::json;
+
+use super::arguments::PlainFormat;
+use super::error::{CliError, Exit};
+use super::output;
+use super::session::{Invocation, Session};
+use crate::config::Texts;
+use crate::context::tokens::{self, Encoding};
+use crate::domain::text::count;
+use crate::domain::{RunRecord, Time};
+use crate::ledger::{HARD_CAP, Ledger, LedgerFinding, LedgerRun, LedgerView, Surfaced, World, project};
+use crate::policy::{Activity, Freshness, Liveness, SnapshotState, Surroundings, Target, freshness};
+use crate::report::json;
+use crate::store::View;
+
+/// Arguments of `ledger`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// At most this many tokens, up to 1200; 0 is nothing at all
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<usize>,
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
+}
+
+/// A worker that recorded something within this time is at it, in seconds.
+const RECENT_SECONDS: i64 = 60;
+/// One that has recorded nothing for longer deserves a look, in seconds: no step of a review takes that long.
+const SILENT_SECONDS: i64 = 600;
+/// Ended runs that are looked at for the newest one that matters.
+const LOOKED_AT: usize = 20;
+
+pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    let session = invocation.session(Texts::None)?;
+    let cap = arguments.max_tokens.unwrap_or(session.loaded.settings.ledger_tokens).min(HARD_CAP);
+    let view = session.store.view()?;
+    let now = session.ambient.now();
+    let records = gather(&session, &view, now)?;
+    let ledger = within(&records, &World { now }, cap);
+    match arguments.format {
+        PlainFormat::Text => output::print(ledger.as_ref().map_or("", |ledger| &ledger.text))?,
+        PlainFormat::Json => {
+            let exact = ledger.as_ref().map_or(0, |ledger| tokens::count(Encoding::O200kBase, &ledger.text));
+            output::print_json(&json::versioned([
+                ("ledger", json!(ledger.as_ref().map(|ledger| &ledger.text))),
+                ("tokens", json!(exact)),
+                ("encoding", json!(Encoding::O200kBase.name())),
+                ("cap", json!(cap)),
+                ("surfaced", json!(ledger.as_ref().map_or(&[][..], |ledger| &ledger.surfaced))),
+                ("left_out", json!(ledger.as_ref().map_or(0, |ledger| ledger.left_out))),
+            ]))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The ledger as an assistant would receive it now, and its tokens; for the cockpit, which shows it.
+pub fn exact(invocation: &Invocation) -> Result<Option<(String, usize)>, CliError> {
+    let session = invocation.silent_session(Texts::None)?;
+    let view = session.store.view()?;
+    let now = session.ambient.now();
+    let cap = session.loaded.settings.ledger_tokens.min(HARD_CAP);
+    let ledger = within(&gather(&session, &view, now)?, &World { now }, cap);
+    Ok(ledger.map(|ledger| {
+        let tokens = tokens::count(Encoding::O200kBase, &ledger.text);
+        (ledger.text, tokens)
+    }))
+}
+
+/// Held against a cheap upper bound first: when everything fits under that, it fits. Only when something would have to
+/// go is it counted exactly.
+fn within(view: &LedgerView, world: &World, cap: usize) -> Option<Ledger> {
+    let bounded = project(view, world, cap, &tokens::at_most);
+    match bounded {
+        Some(ledger) if ledger.left_out == 0 => Some(ledger),
+        // Not even the cheapest ledger fits: the frame alone is about 40 tokens.
+        None if cap < 30 => None,
+        None if view.runs.is_empty() && view.findings.is_empty() => None,
+        _ => project(view, world, cap, &|text| tokens::count(Encoding::O200kBase, text)),
+    }
+}
+
+/// What the store knows of this working tree.
+fn gather(session: &Session, view: &View, now: Time) -> Result<LedgerView, CliError> {
+    let worktree = session.repo.root().to_string_lossy().into_owned();
+    let surroundings =
+        Place { epoch: session.store.epoch()?, branch: session.repo.branch(), head: session.repo.head() };
+    let (mut runs, mut ended) = (Vec::new(), 0);
+    let mut here = std::collections::HashSet::new();
+    for index in 0..view.run_count() {
+        let row = view.run(index);
+        if row.worktree != worktree {
+            continue;
+        }
+        here.insert(row.id);
+        let is_over = row.status.is_terminal();
+        if is_over && ended >= LOOKED_AT {
+            continue;
+        }
+        ended += usize::from(is_over);
+        let Ok(id) = row.id.parse() else { continue };
+        let Some(record) = session.store.run(&id)? else { continue };
+        runs.push(of_run(session, record, &surroundings, now));
+    }
+    let findings = (0..view.finding_count())
+        .map(|index| view.finding(index))
+        .filter(|row| row.status.is_undecided() && here.contains(row.last_run))
+        .filter_map(|row| {
+            Some(LedgerFinding {
+                id: row.id.parse().ok()?,
+                status: row.status,
+                priority: row.priority,
+                path: row.path.to_owned(),
+                line: row.line_start,
+                title: row.title.to_owned(),
+            })
+        })
+        .collect();
+    Ok(LedgerView { repo: session.repo.name(), runs, findings })
+}
+
+/// The code as it is now.
+struct Place {
+    epoch: u64,
+    branch: String,
+    head: String,
+}
+
+fn of_run(session: &Session, run: RunRecord, place: &Place, now: Time) -> LedgerRun {
+    let freshness = fresh(session, &run, place, now);
+    LedgerRun {
+        id: run.run_id,
+        status: run.status,
+        created_at: run.created_at,
+        last_activity: run.updated_at,
+        snapshot: run.snapshot_commit,
+        freshness: freshness.word().to_owned(),
+        scope: count(run.coverage.files_total as usize, "file"),
+        findings: run.finding_counts.total(),
+        // Nobody surfaces results to an assistant yet; whoever does will record it.
+        surfaced: Surfaced::No,
+        summary: if run.error_summary.is_empty() { run.summary } else { run.error_summary },
+    }
+}
+
+fn fresh(session: &Session, run: &RunRecord, place: &Place, now: Time) -> Freshness {
+    let quiet = now.as_second().saturating_sub(run.updated_at.as_second());
+    let liveness = if run.status.is_terminal() {
+        Liveness::Ended
+    } else if !run.status.is_working() {
+        Liveness::Waiting
+    } else {
+        match session.store.is_live(&run.run_id) {
+            Ok(true) => Liveness::Working(match quiet {
+                ..=RECENT_SECONDS => Activity::Recent,
+                quiet if quiet <= SILENT_SECONDS => Activity::Quiet,
+                _ => Activity::Silent,
+            }),
+            Ok(false) => Liveness::Dead,
+            Err(_) => Liveness::Unknown,
+        }
+    };
+    let scope = run.scope.to_string();
+    let superseded_by = run.superseded_by.as_ref().map_or(String::new(), ToString::to_string);
+    let target = Target {
+        status: run.status,
+        scope: &scope,
+        branch: &run.branch,
+        head_commit: &run.head_commit,
+        epoch: run.epoch,
+        diff_fingerprint: &run.diff_fingerprint,
+        superseded_by: &superseded_by,
+        snapshot: SnapshotState::NotAsked,
+    };
+    let surroundings =
+        Surroundings { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint: None };
+    freshness(&target, liveness, &surroundings)
+}

@@ -1,0 +1,22 @@
+//! A log file, only when `REVDECK_LOG` asks for one; without it nothing is set up and nothing is paid.
+
+use std::fs::{self, OpenOptions};
+use std::sync::Mutex;
+
+use super::error::CliError;
+use crate::config::Paths;
+
+/// Starts the log below `paths.logs`, one file per process.
+pub fn start(paths: &Paths) -> Result<(), CliError> {
+    let Some(wanted) = std::env::var_os("REVDECK_LOG").filter(|value| !value.is_empty()) else { return Ok(()) };
+    let level: tracing::Level = wanted.to_str().and_then(|word| word.parse().ok()).ok_or_else(|| {
+        CliError::usage(format!("REVDECK_LOG is {wanted:?}")).hint("allowed: error, warn, info, debug, trace")
+    })?;
+    let path = paths.logs.join(format!("revdeck-{}.log", std::process::id()));
+    let file = fs::create_dir_all(&paths.logs)
+        .and_then(|()| OpenOptions::new().create(true).append(true).open(&path))
+        .map_err(|error| CliError::failed(format!("cannot write the log {}: {error}", path.display())))?;
+    tracing_subscriber::fmt().with_max_level(level).with_ansi(false).with_writer(Mutex::new(file)).init();
+    tracing::info!(arguments = ?std::env::args_os().collect::<Vec<_>>(), "started");
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! `revdeck man`: the manual page, or all of them into a folder, generated from the arguments.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+
+use super::arguments::Cli;
+use super::error::{CliError, Exit};
+use super::output;
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Write revdeck.1 and a page for every command into this folder
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
+    let command = Cli::command();
+    let Some(folder) = &arguments.out else {
+        output::print(&page(command, Path::new("standard output"))?)?;
+        return Ok(Exit::Done);
+    };
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    clap_mangen::generate_to(command, folder).map_err(|error| failed(folder, &error))?;
+    output::print(&format!("wrote the pages into {}\n", folder.display()))?;
+    Ok(Exit::Done)
+}
+
+fn page(command: Command, path: &Path) -> Result<String, CliError> {
+    let mut page = Vec::new();
+    Man::new(command).render(&mut page).map_err(|error| failed(path, &error))?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::failed(format!("cannot write {}: {error}", path.display()))
+}

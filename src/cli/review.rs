@@ -1,0 +1,298 @@
+//! `revdeck review`: ask for a review; with `--wait` stay until it is there and say what it found.
+
+use std::io::{IsTerminal, Write};
+
+use clap::{ArgGroup, Args};
+use serde_json::json;
+
+use super::arguments::Format;
+use super::error::{CliError, Exit};
+use super::session::{Invocation, Session};
+use super::{interrupt, output, runs};
+use crate::config::{ReviewerKind, Settings, Texts};
+use crate::domain::{Coverage, Finding, FindingId, Priority, RunId, RunOutput, RunRecord, RunStatus, Scope, Source};
+use crate::policy::{Action, Decision};
+use crate::report::{Look, json, markdown, text};
+use crate::runner::{Requested, ReviewRequest, Runner};
+use crate::store::Store;
+
+/// Arguments of `review`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("scope").multiple(false))]
+pub struct Arguments {
+    /// Uncommitted changes, untracked files included
+    #[arg(long, group = "scope")]
+    worktree: bool,
+    /// What is staged
+    #[arg(long, group = "scope")]
+    staged: bool,
+    /// One commit against its first parent
+    #[arg(long, group = "scope", value_name = "REV")]
+    commit: Option<String>,
+    /// From A to B; with three dots from the merge base of A and B
+    #[arg(long, group = "scope", value_name = "A..B")]
+    range: Option<String>,
+    /// HEAD against its merge base with BASE; without BASE it is guessed
+    #[arg(long, group = "scope", value_name = "BASE", num_args = 0..=1, default_missing_value = "")]
+    branch: Option<String>,
+    /// The whole tree, as if all of it were new
+    #[arg(long, group = "scope")]
+    all: bool,
+    /// Who reviews: builtin, or a name from your settings
+    #[arg(long, value_name = "NAME")]
+    reviewer: Option<String>,
+    /// Stay until the review is done and print what it found
+    #[arg(long)]
+    wait: bool,
+    /// Review again although the same has been reviewed before
+    #[arg(long)]
+    force: bool,
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: Format,
+    /// With --wait: exit with 1 if a finding of this priority or a more urgent one stands
+    #[arg(long, value_name = "P", requires = "wait", value_parser = parse_priority)]
+    fail_on: Option<FailOn>,
+}
+
+/// A priority, or `none` to override the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FailOn(Option<Priority>);
+
+fn parse_priority(text: &str) -> Result<FailOn, String> {
+    if text == "none" { Ok(FailOn(None)) } else { text.parse().map(|priority| FailOn(Some(priority))) }
+}
+
+impl Arguments {
+    fn scope(&self) -> Result<Option<Scope>, CliError> {
+        Ok(if self.worktree {
+            Some(Scope::Worktree)
+        } else if self.staged {
+            Some(Scope::Staged)
+        } else if self.all {
+            Some(Scope::All)
+        } else if let Some(revision) = &self.commit {
+            Some(Scope::Commit(revision.clone()))
+        } else if let Some(range) = &self.range {
+            Some(Scope::range(range).ok_or_else(|| {
+                CliError::usage(format!("{range:?} is no range")).hint("write --range A..B or --range A...B")
+            })?)
+        } else {
+            self.branch.as_ref().map(|base| Scope::Branch(Some(base.clone()).filter(|base| !base.is_empty())))
+        })
+    }
+}
+
+/// The name under which a reviewer can run; an error when this version cannot run it.
+fn reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, CliError> {
+    let name = asked.unwrap_or(&settings.default_reviewer);
+    if name == "builtin" {
+        return Ok(name.to_owned());
+    }
+    match settings.reviewers.get(name) {
+        Some(reviewer) if reviewer.kind == ReviewerKind::Builtin => Ok("builtin".to_owned()),
+        Some(reviewer) => Err(CliError::usage(format!(
+            "the reviewer {name:?} is of kind {:?}, and this version of revdeck has only the built-in reviewer",
+            reviewer.kind.word()
+        ))
+        .hint("use --reviewer builtin, or set default_reviewer = \"builtin\"")),
+        None => {
+            let mut known = vec!["builtin"];
+            known.extend(settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin"));
+            Err(CliError::usage(format!("there is no reviewer named {name:?}"))
+                .hint(format!("there are: {}", known.join(", "))))
+        }
+    }
+}
+
+pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    let session = invocation.session(Texts::Smells)?;
+    let request = request(&session, arguments)?;
+    let fail_on = arguments.fail_on.map_or(session.loaded.settings.fail_on, |FailOn(priority)| priority);
+    let (runner, look) = session.into_runner();
+    runs::recover(&runner);
+    let requested = runner.request(&request)?;
+    if !arguments.wait {
+        return started(&look, arguments.format, &requested);
+    }
+    let run = wait(&runner, &requested, &look)?;
+    let result = Outcome::of(&runner.store, run)?;
+    output::print(&result.show(&look, arguments.format, &requested.decision))?;
+    Ok(result.exit(fail_on))
+}
+
+fn request(session: &Session, arguments: &Arguments) -> Result<ReviewRequest, CliError> {
+    let settings = &session.loaded.settings;
+    Ok(ReviewRequest {
+        scope: arguments.scope()?.or_else(|| settings.default_scope.clone()),
+        reviewer: Some(reviewer(settings, arguments.reviewer.as_deref())?),
+        source: Source::Cli,
+        force: arguments.force,
+    })
+}
+
+fn action_word(action: &Action) -> &'static str {
+    match action {
+        Action::Launch { .. } => "launch",
+        Action::Adopt(_) => "adopt",
+        Action::Reuse(_) => "reuse",
+        Action::Resume { .. } => "resume",
+        Action::Skip => "skip",
+    }
+}
+
+fn decision_json(decision: &Decision) -> serde_json::Value {
+    let supersedes: Vec<&RunId> = match &decision.action {
+        Action::Launch { supersedes } | Action::Resume { supersedes, .. } => supersedes.iter().collect(),
+        _ => Vec::new(),
+    };
+    json!({
+        "action": action_word(&decision.action),
+        "reason": decision.reason,
+        "saved_token_estimate": decision.saved_token_estimate,
+        "supersedes": supersedes,
+    })
+}
+
+fn started(look: &Look, format: Format, requested: &Requested) -> Result<Exit, CliError> {
+    let Requested { decision, run } = requested;
+    if format == Format::Json {
+        output::print_json(&json::versioned([("run", json::run(run)), ("decision", decision_json(decision))]))?;
+        return Ok(Exit::Done);
+    }
+    let said = match decision.action {
+        Action::Launch { .. } => "asked for",
+        Action::Adopt(_) => "is on its way already",
+        Action::Reuse(_) => "has been done",
+        Action::Resume { .. } => "goes on",
+        Action::Skip => "was skipped",
+    };
+    let dot = look.dot();
+    output::print(&format!(
+        "{}  review of {} {said}{dot}{}\n",
+        run.run_id,
+        crate::domain::text::one_line(&run.scope.to_string()),
+        crate::domain::text::one_line(&decision.reason)
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// Waits for the run, with a progress line when standard error is a terminal.
+fn wait(runner: &Runner, requested: &Requested, look: &Look) -> Result<RunRecord, CliError> {
+    let id = &requested.run.run_id;
+    if requested.run.status.is_terminal() {
+        return Ok(requested.run.clone());
+    }
+    interrupt::leave_with(format!(
+        "interrupted: the review goes on; `revdeck show {id}` shows it, `revdeck cancel {id}` ends it"
+    ));
+    let mut line = Progress { visible: std::io::stderr().is_terminal(), ascii: look.ascii };
+    let run = runner.wait(id, &mut |run| {
+        line.show(run);
+        true
+    });
+    line.clear();
+    Ok(run?)
+}
+
+/// A line on the terminal that says how far a run is.
+struct Progress {
+    visible: bool,
+    ascii: bool,
+}
+
+impl Progress {
+    const WIDTH: usize = 24;
+
+    fn show(&mut self, run: &RunRecord) {
+        if self.visible {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", Self::line(run, self.ascii));
+        }
+    }
+
+    fn line(run: &RunRecord, ascii: bool) -> String {
+        let (done, total) = (run.coverage.hunks_covered as usize, run.coverage.hunks_total as usize);
+        let filled = (done * Self::WIDTH).checked_div(total).unwrap_or(0).min(Self::WIDTH);
+        let (full, empty) = if ascii { ("#", ".") } else { ("━", "─") };
+        format!(
+            "{:<12} {}{} {done}/{total} hunks, {}",
+            run.status.word(),
+            full.repeat(filled),
+            empty.repeat(Self::WIDTH - filled),
+            crate::domain::text::count(run.finding_counts.total() as usize, "finding")
+        )
+    }
+
+    fn clear(&mut self) {
+        if self.visible {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// A run that has ended, with what it found.
+pub struct Outcome {
+    pub run: RunRecord,
+    pub findings: Vec<Finding>,
+    pub coverage: Coverage,
+    pub notes: Vec<String>,
+}
+
+impl Outcome {
+    /// The run's output, its findings with their present status.
+    pub fn of(store: &Store, run: RunRecord) -> Result<Self, CliError> {
+        let (mut findings, coverage, notes) = match store.output(&run.run_id)? {
+            Some(RunOutput { findings, coverage, notes, .. }) => (findings, coverage, notes),
+            None => (Vec::new(), run.coverage.clone(), Vec::new()),
+        };
+        if !findings.is_empty() {
+            let view = store.view()?;
+            for finding in &mut findings {
+                if let Some(index) = view.finding_index(finding.finding_id.as_str()) {
+                    finding.status = view.finding(index).status;
+                }
+            }
+        }
+        Ok(Self { run, findings, coverage, notes })
+    }
+
+    fn show(&self, look: &Look, format: Format, decision: &Decision) -> String {
+        match format {
+            Format::Json => {
+                let mut object = self.json();
+                object["decision"] = decision_json(decision);
+                format!("{object}\n")
+            }
+            Format::Text | Format::Markdown => self.render(look, format),
+        }
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        json::review(&self.run, &self.findings, &self.coverage, &self.notes)
+    }
+
+    pub fn render(&self, look: &Look, format: Format) -> String {
+        match format {
+            Format::Text => text::review(look, &self.run, &self.findings, &self.coverage, &self.notes),
+            Format::Json => format!("{}\n", self.json()),
+            Format::Markdown => markdown::review(look, &self.run, &self.findings, &self.coverage, &self.notes),
+        }
+    }
+
+    /// The exit code: a run that did not complete is never clean; findings that somebody has decided about count no
+    /// more.
+    fn exit(&self, fail_on: Option<Priority>) -> Exit {
+        let urgent = |finding: &&Finding| {
+            finding.status.is_undecided() && fail_on.is_some_and(|limit| finding.priority <= limit)
+        };
+        match self.run.status {
+            RunStatus::Completed if self.findings.iter().any(|finding| urgent(&finding)) => Exit::Findings,
+            RunStatus::Completed | RunStatus::Skipped => Exit::Done,
+            _ => Exit::Incomplete,
+        }
+    }
+
+    /// Only this finding.
+    pub fn keep(&mut self, id: &FindingId) {
+        self.findings.retain(|finding| finding.finding_id == *id);
+    }
+}

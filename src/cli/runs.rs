@@ -1,0 +1,101 @@
+//! `revdeck runs`: the runs of this repository, newest first.
+
+use clap::Args;
+
+use super::arguments::PlainFormat;
+use super::error::{CliError, Exit};
+use super::output;
+use super::session::Invocation;
+use crate::config::Texts;
+use crate::domain::text::count;
+use crate::domain::{RunStatus, Time};
+use crate::report::{Look, Paint, Table, json, text};
+use crate::runner::Runner;
+use crate::store::View;
+
+/// Arguments of `runs`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Only runs of this status; may be given several times
+    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    status: Vec<RunStatus>,
+    /// At most this many; 0 for all
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    limit: usize,
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
+}
+
+/// Settles runs whose worker is gone, before anything is said about them. A store that cannot be written can still be
+/// read, so that a failure is only told.
+pub fn recover(runner: &Runner) {
+    match runner.recover() {
+        Ok(recovered) => {
+            for run in recovered {
+                output::note(&format!("note: run {} {}", run.run_id, run.text));
+            }
+        }
+        Err(error) => output::note(&format!("warning: cannot settle runs whose worker is gone: {error}")),
+    }
+}
+
+/// What the store wants to be told once.
+pub fn notices(view: &View) {
+    for notice in &view.notices {
+        output::note(&format!("warning: {notice}"));
+    }
+}
+
+pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    let session = invocation.session(Texts::Smells)?;
+    let (runner, look) = session.into_runner();
+    recover(&runner);
+    let view = runner.store.view()?;
+    notices(&view);
+    let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
+    let chosen: Vec<usize> = (0..view.run_count())
+        .filter(|&index| arguments.status.is_empty() || arguments.status.contains(&view.run(index).status))
+        .take(limit)
+        .collect();
+    match arguments.format {
+        PlainFormat::Text => output::print(&list(&look, &view, &chosen))?,
+        PlainFormat::Json => {
+            let mut runs = Vec::with_capacity(chosen.len());
+            for index in chosen {
+                if let Ok(id) = view.run(index).id.parse()
+                    && let Some(run) = runner.store.run(&id)?
+                {
+                    runs.push(json::run(&run));
+                }
+            }
+            output::print_json(&json::versioned([("runs", runs.into())]))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Runs as a table; a sentence when there are none.
+pub fn list(look: &Look, view: &View, chosen: &[usize]) -> String {
+    if chosen.is_empty() {
+        return match view.run_count() {
+            0 => "no runs yet: `revdeck review` makes a start\n".to_owned(),
+            _ => "no run is like that\n".to_owned(),
+        };
+    }
+    let mut table = Table::default();
+    for &index in chosen {
+        let run = view.run(index);
+        let age = Time::from_millisecond(run.created_ms).map(|moment| look.age(moment)).unwrap_or_default();
+        let findings = text::by_priority(run.counts, " ");
+        table.row([
+            (Paint::Plain, run.id),
+            (Paint::of_run(run.status), run.status.word()),
+            (Paint::Faint, &age),
+            (Paint::Place, run.scope),
+            (Paint::Plain, run.reviewer),
+            (Paint::Plain, if findings.is_empty() { "-" } else { &findings }),
+            (Paint::Faint, &count(run.files_total as usize, "file")),
+        ]);
+    }
+    table.render(look)
+}

@@ -1,0 +1,131 @@
+//! The composition root: folders, settings, repository, store and clock put together for a command.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::arguments::{Color, Global};
+use super::error::CliError;
+use super::output;
+use crate::config::{self, Ambient, ColorChoice, Inputs, Loaded, Paths, Texts};
+use crate::domain::{SCHEMA_VERSION, Time};
+use crate::git::Repo;
+use crate::report::Look;
+use crate::runner::Runner;
+use crate::store::{RepoInfo, Store};
+
+/// What every command starts from.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    pub paths: Paths,
+    pub global: Global,
+}
+
+/// A command in a repository.
+pub struct Session {
+    pub paths: Paths,
+    pub loaded: Loaded,
+    pub repo: Repo,
+    pub store: Store,
+    pub ambient: Ambient,
+    pub look: Look,
+}
+
+/// A variable as text; one that is not UTF-8 counts as not set.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+impl Invocation {
+    pub fn new(global: Global) -> Result<Self, CliError> {
+        let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref())?;
+        Ok(Self { paths, global })
+    }
+
+    pub fn here() -> Result<PathBuf, CliError> {
+        std::env::current_dir().map_err(|error| CliError::usage(format!("the current folder is gone: {error}")))
+    }
+
+    /// The settings, those of the repository included when a working tree is given. Warnings go to standard error.
+    pub fn settings(&self, worktree: Option<&Path>, texts: Texts) -> Result<Loaded, CliError> {
+        let loaded = self.load(worktree, texts)?;
+        for warning in &loaded.warnings {
+            output::note(&format!("warning: {warning}"));
+        }
+        Ok(loaded)
+    }
+
+    fn load(&self, worktree: Option<&Path>, texts: Texts) -> Result<Loaded, CliError> {
+        let mut flags = Vec::new();
+        if let Some(color) = self.global.color {
+            let word = match color {
+                Color::Auto => "auto",
+                Color::Always => "always",
+                Color::Never => "never",
+            };
+            flags.push(("color", "--color", word.to_owned()));
+        }
+        if self.global.ascii {
+            flags.push(("ascii", "--ascii", "true".to_owned()));
+        }
+        if let Some(theme) = &self.global.theme {
+            flags.push(("theme", "--theme", theme.clone()));
+        }
+        let inputs = Inputs { paths: &self.paths, worktree, environment: &variable, flags: &flags, texts };
+        Ok(config::load(inputs)?)
+    }
+
+    pub fn ambient(&self) -> Result<Ambient, CliError> {
+        Ok(Ambient::from_variable(variable("REVDECK_NOW").as_deref())?)
+    }
+
+    /// The repository around the current folder with its store and settings.
+    pub fn session(&self, texts: Texts) -> Result<Session, CliError> {
+        let session = self.silent_session(texts)?;
+        for warning in &session.loaded.warnings {
+            output::note(&format!("warning: {warning}"));
+        }
+        Ok(session)
+    }
+
+    /// As [`Invocation::session`], for when the terminal belongs to the cockpit: nothing is printed.
+    pub fn silent_session(&self, texts: Texts) -> Result<Session, CliError> {
+        let repo = Repo::discover(&Self::here()?)?;
+        let root = repo.root();
+        let loaded = self.load(Some(&root), texts)?;
+        let info = RepoInfo {
+            version: SCHEMA_VERSION,
+            key: repo.key(),
+            name: repo.name(),
+            common_dir: repo.common_dir().to_string_lossy().into_owned(),
+        };
+        let store = Store::open(&self.paths.state, info)?;
+        let ambient = self.ambient()?;
+        let look = look(&loaded, ambient.now());
+        Ok(Session { paths: self.paths.clone(), loaded, repo, store, ambient, look })
+    }
+}
+
+/// How text is to look on this standard output.
+pub fn look(loaded: &Loaded, now: Time) -> Look {
+    let terminal = std::io::stdout().is_terminal();
+    let color = match loaded.settings.color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            terminal
+                && variable("NO_COLOR").is_none_or(|value| value.is_empty())
+                && variable("TERM").is_none_or(|term| term != "dumb")
+        }
+    };
+    let width = terminal.then(|| crossterm::terminal::size().ok()).flatten().map(|(columns, _)| usize::from(columns));
+    Look { color, ascii: loaded.settings.ascii, width: width.filter(|columns| *columns > 0), now }
+}
+
+impl Session {
+    /// Everything a request needs, and how to print.
+    pub fn into_runner(self) -> (Runner, Look) {
+        let Self { paths, loaded, repo, store, ambient, look } = self;
+        (Runner { repo, store, settings: Arc::new(loaded.settings), paths, ambient }, look)
+    }
+}

@@ -1,0 +1,8 @@
+//! The files of `assets/` that ship inside the program.
+
+/// `assets/config.toml`: every setting with its default.
+pub const CONFIG: &str = include_str!("../../assets/config.toml");
+/// `assets/smells.toml`: the thresholds of the built-in reviewer.
+pub const SMELLS: &str = include_str!("../../assets/smells.toml");
+/// `assets/keymap.toml`: the cockpit's keys.
+pub const KEYMAP: &str = include_str!("../../assets/keymap.toml");

@@ -1,0 +1,79 @@
+//! What can be wrong with settings: always the file or variable, the line and column, the key and what is allowed.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::domain::text;
+
+/// Where a setting stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Line and column count from 1; the column counts characters.
+    File {
+        path: PathBuf,
+        line: usize,
+        column: usize,
+    },
+    Variable(String),
+    Flag(String),
+}
+
+impl Place {
+    /// The place of byte `offset` in `content`.
+    pub(super) fn in_file(path: &Path, content: &str, offset: usize) -> Self {
+        let before = content.get(..offset).unwrap_or(content);
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        Self::File {
+            path: path.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::File { path, line, column } => write!(f, "{}:{line}:{column}", path.display()),
+            Place::Variable(name) => write!(f, "variable {name}"),
+            Place::Flag(name) => write!(f, "flag {name}"),
+        }
+    }
+}
+
+/// Settings that cannot be used.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("cannot read {}: {problem}", path.display())]
+    NotAFile { path: PathBuf, problem: String },
+    #[error("{place}: this is not TOML: {}", text::one_line(problem))]
+    Syntax { place: Place, problem: String },
+    #[error("{place}: {}: {}", text::one_line(key), text::one_line(problem))]
+    Value { place: Place, key: String, problem: String, allowed: String },
+    #[error("cannot tell where this user's files are kept: there is no home directory")]
+    NoHome,
+    #[error("REVDECK_HOME is {value:?}, and the current folder it would start from is not known: {source}")]
+    RelativeHome { value: String, source: std::io::Error },
+    #[error("REVDECK_NOW is {value:?}, which is no moment as RFC 3339 writes them")]
+    Now { value: String },
+}
+
+impl ConfigError {
+    /// What to do about it, in one line.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Read { .. } | Self::NotAFile { .. } => {
+                "make it a readable file, or move it away: the defaults then apply".to_owned()
+            }
+            Self::Syntax { .. } => "texts stand in quotes: key = \"text\"".to_owned(),
+            Self::Value { allowed, .. } => format!("allowed: {}", text::one_line(allowed)),
+            Self::NoHome => "set HOME, or set REVDECK_HOME to a folder that revdeck may use".to_owned(),
+            Self::RelativeHome { .. } => "set REVDECK_HOME to an absolute path".to_owned(),
+            Self::Now { .. } => "for tests only; for example 2026-01-02T03:04:05Z".to_owned(),
+        }
+    }
+}

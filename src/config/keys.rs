@@ -1,0 +1,185 @@
+//! The settings by name: what form a value has and who may set it. One table, so that files, environment and flags
+//! are checked alike and the documentation cannot forget a key (a test holds it against `assets/config.toml`).
+
+use crate::domain::{Priority, Scope};
+
+/// Who may set a key besides the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Only the user: it costs money, starts programs, or decides about other repositories.
+    User,
+    /// A reviewed repository as well: it can do no harm.
+    Repository,
+}
+
+/// The form of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Any text that is not empty.
+    Text,
+    Flag,
+    Count {
+        min: u64,
+        max: u64,
+    },
+    Words(&'static [&'static str]),
+    /// A scope, or `auto`.
+    Scope,
+    /// A priority, or `none`.
+    FailOn,
+    /// A list of patterns in the syntax of .gitignore. Layers add to it rather than replace it when the repository
+    /// sets it.
+    Patterns,
+}
+
+/// A setting.
+#[derive(Debug)]
+pub struct Key {
+    /// With dots, as it stands in the file.
+    pub name: &'static str,
+    pub form: Form,
+    pub trust: Trust,
+}
+
+/// A value that has the form of its key.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    Text(String),
+    Count(u64),
+    Flag(bool),
+    List(Vec<String>),
+}
+
+const fn key(name: &'static str, form: Form, trust: Trust) -> Key {
+    Key { name, form, trust }
+}
+
+/// Every setting with a value of its own, in the order of `assets/config.toml`.
+pub const KEYS: &[Key] = &[
+    key("default_reviewer", Form::Text, Trust::User),
+    key("default_scope", Form::Scope, Trust::Repository),
+    key("max_parallel_runs", Form::Count { min: 1, max: 64 }, Trust::User),
+    key("ignored_paths", Form::Patterns, Trust::Repository),
+    key("max_file_bytes", Form::Count { min: 1, max: 1_000_000_000 }, Trust::Repository),
+    key("fail_on", Form::FailOn, Trust::Repository),
+    key("ledger_tokens", Form::Count { min: 0, max: 1200 }, Trust::User),
+    key("theme", Form::Text, Trust::User),
+    key("ascii", Form::Flag, Trust::User),
+    key("color", Form::Words(&["auto", "always", "never"]), Trust::User),
+    key("window.max_turns", Form::Count { min: 1, max: 20 }, Trust::User),
+    key("window.max_tokens", Form::Count { min: 1000, max: 10_000_000 }, Trust::User),
+    key("window.slide_after_turn", Form::Count { min: 1, max: 20 }, Trust::User),
+    key("window.slide_over_messages", Form::Count { min: 2, max: 1000 }, Trust::User),
+    key("window.keep_messages", Form::Count { min: 1, max: 1000 }, Trust::User),
+];
+
+/// The key of this name.
+pub fn find(name: &str) -> Option<usize> {
+    KEYS.iter().position(|key| key.name == name)
+}
+
+impl Key {
+    /// `REVDECK_WINDOW_MAX_TURNS` for `window.max_turns`.
+    pub fn variable(&self) -> String {
+        format!("REVDECK_{}", self.name.replace('.', "_").to_uppercase())
+    }
+
+    /// What may stand there, for a person.
+    pub fn allowed(&self) -> String {
+        match self.form {
+            Form::Text => "a text in quotes".to_owned(),
+            Form::Flag => "true or false".to_owned(),
+            Form::Count { min, max } => format!("a whole number from {min} to {max}"),
+            Form::Words(words) => words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", "),
+            Form::Scope => {
+                "\"auto\", \"worktree\", \"staged\", \"commit:REV\", \"range:A..B\", \"range:A...B\", \"branch\", \
+                 \"branch:BASE\" or \"all\""
+                    .to_owned()
+            }
+            Form::FailOn => "\"p0\", \"p1\", \"p2\", \"p3\" or \"none\"".to_owned(),
+            Form::Patterns => "a list of texts, as in [\"docs/\", \"*.snap\"]".to_owned(),
+        }
+    }
+
+    /// Holds a value against the form; the error says what is wrong with it.
+    pub fn check(&self, value: Value) -> Result<Value, String> {
+        match (self.form, &value) {
+            (Form::Text, Value::Text(text)) if text.is_empty() => Err("is empty".to_owned()),
+            (Form::Text, Value::Text(_)) | (Form::Flag, Value::Flag(_)) | (Form::Patterns, Value::List(_)) => Ok(value),
+            (Form::Count { min, max }, Value::Count(count)) if !(min..=max).contains(count) => {
+                Err(format!("{count} is out of range"))
+            }
+            (Form::Count { .. }, Value::Count(_)) => Ok(value),
+            (Form::Words(words), Value::Text(text)) if words.contains(&text.as_str()) => Ok(value),
+            (Form::Scope, Value::Text(text)) if text == "auto" || text.parse::<Scope>().is_ok() => Ok(value),
+            (Form::FailOn, Value::Text(text)) if text == "none" || text.parse::<Priority>().is_ok() => Ok(value),
+            (Form::Words(_) | Form::Scope | Form::FailOn, Value::Text(text)) => Err(format!("{text:?} is not allowed")),
+            _ => Err("has a value of the wrong sort".to_owned()),
+        }
+    }
+
+    /// Reads a value as the environment and flags write it: bare words, lists separated by commas.
+    pub fn parse(&self, text: &str) -> Result<Value, String> {
+        let value = match self.form {
+            Form::Flag => match text {
+                "true" | "1" | "yes" => Value::Flag(true),
+                "false" | "0" | "no" => Value::Flag(false),
+                _ => return Err(format!("{text:?} is neither true nor false")),
+            },
+            Form::Count { .. } => Value::Count(text.parse().map_err(|_| format!("{text:?} is no whole number"))?),
+            Form::Patterns => {
+                Value::List(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
+            }
+            Form::Text | Form::Words(_) | Form::Scope | Form::FailOn => Value::Text(text.to_owned()),
+        };
+        self.check(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_held_against_their_form() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        for (name, value, good) in [
+            ("default_reviewer", text("builtin"), true),
+            ("default_reviewer", text(""), false),
+            ("default_reviewer", Value::Flag(true), false),
+            ("max_parallel_runs", Value::Count(0), false),
+            ("max_parallel_runs", Value::Count(64), true),
+            ("max_parallel_runs", Value::Count(65), false),
+            ("ledger_tokens", Value::Count(0), true),
+            ("ledger_tokens", Value::Count(1201), false),
+            ("fail_on", text("p1"), true),
+            ("fail_on", text("p4"), false),
+            ("fail_on", text("none"), true),
+            ("default_scope", text("range:a..b"), true),
+            ("default_scope", text("auto"), true),
+            ("default_scope", text("rnage:a..b"), false),
+            ("color", text("always"), true),
+            ("color", text("green"), false),
+            ("ignored_paths", Value::List(vec![]), true),
+            ("ignored_paths", text("docs"), false),
+        ] {
+            let key = &KEYS[find(name).expect(name)];
+            assert_eq!(key.check(value.clone()).is_ok(), good, "{name} = {value:?}");
+        }
+    }
+
+    #[test]
+    fn the_environment_writes_bare_words() {
+        for (name, text, expected) in [
+            ("ascii", "1", Some(Value::Flag(true))),
+            ("ascii", "maybe", None),
+            ("max_file_bytes", "5000", Some(Value::Count(5000))),
+            ("max_file_bytes", "-1", None),
+            ("ignored_paths", "a/, *.snap,", Some(Value::List(vec!["a/".to_owned(), "*.snap".to_owned()]))),
+        ] {
+            assert_eq!(KEYS[find(name).expect(name)].parse(text).ok(), expected, "{name}={text}");
+        }
+        assert_eq!(KEYS[find("window.max_turns").expect("a key")].variable(), "REVDECK_WINDOW_MAX_TURNS");
+    }
+}

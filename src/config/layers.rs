@@ -1,0 +1,350 @@
+//! The layers laid over each other: embedded defaults, the user's file, the repository's, environment, flags.
+//!
+//! Invariant: of the repository's file only keys with [`Trust::Repository`] and `[smells]` are obeyed; everything else
+//! in it becomes a warning.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use super::document::{self, Document, Links, Shape};
+use super::error::{ConfigError, Place};
+use super::keys::{self, Form, KEYS, Trust, Value};
+use super::reviewers::{self, ReviewerSettings};
+use super::{ColorChoice, Paths, Settings, WindowSettings, embedded};
+use crate::domain::text;
+
+/// The repository's own settings file.
+pub const REPOSITORY_FILE: &str = ".revdeck.toml";
+
+/// What the settings are made from.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    pub paths: &'a Paths,
+    /// The working tree, where there is one.
+    pub worktree: Option<&'a Path>,
+    /// Looks a variable up; its value when set.
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// Key, flag and the flag's value.
+    pub flags: &'a [(&'static str, &'static str, String)],
+    /// Whether the texts of smells and keymap will be read: a mistake in the user's keymap is no reason not to review.
+    pub texts: Texts,
+}
+
+/// Which of the texts are needed besides the plain settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Texts {
+    None,
+    Smells,
+    All,
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    User(Place),
+    Repository(Place),
+    Environment(Place),
+    Flag(Place),
+}
+
+/// A setting in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    pub key: String,
+    pub value: Value,
+    pub origin: Origin,
+}
+
+/// The settings, where each came from, and what was refused.
+#[derive(Debug)]
+pub struct Loaded {
+    pub settings: Settings,
+    /// In the order of `assets/config.toml`.
+    pub shown: Vec<Setting>,
+    /// Changed thresholds with their origin, as `smells.long_method.max_code_lines`.
+    pub thresholds: Vec<(String, String, Origin)>,
+    /// One line each, harmless for a terminal.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layer {
+    Default,
+    User,
+    Repository,
+}
+
+impl Layer {
+    fn origin(self, place: Place) -> Origin {
+        match self {
+            Self::Default => Origin::Default,
+            Self::User => Origin::User(place),
+            Self::Repository => Origin::Repository(place),
+        }
+    }
+}
+
+struct Loading {
+    /// By index of [`KEYS`].
+    settings: Vec<Option<(Value, Origin)>>,
+    reviewers: BTreeMap<String, ReviewerSettings>,
+    smells: Vec<toml::Table>,
+    thresholds: Vec<(String, String, Origin)>,
+    warnings: Vec<String>,
+}
+
+/// Lays all layers over each other.
+pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
+    let mut loading = Loading::of_defaults()?;
+    if let Some(user) = Document::read(inputs.paths.config_file(), Links::Follow)? {
+        loading.file(&user, Layer::User)?;
+    }
+    if let Some(worktree) = inputs.worktree {
+        match Document::read(worktree.join(REPOSITORY_FILE), Links::Refuse) {
+            Ok(Some(repository)) => loading.file(&repository, Layer::Repository)?,
+            Ok(None) => {}
+            Err(error) => loading.warnings.push(format!("ignored: {}", text::one_line(&error.to_string()))),
+        }
+    }
+    for (index, key) in KEYS.iter().enumerate() {
+        let variable = key.variable();
+        if let Some(found) = (inputs.environment)(&variable).filter(|value| !value.is_empty()) {
+            let place = Place::Variable(variable);
+            let value = checked(key, &found, &place)?;
+            loading.settings[index] = Some((value, Origin::Environment(place)));
+        }
+    }
+    for (name, flag, given) in inputs.flags {
+        let place = Place::Flag((*flag).to_owned());
+        if let Some(index) = keys::find(name) {
+            let value = checked(&KEYS[index], given, &place)?;
+            loading.settings[index] = Some((value, Origin::Flag(place)));
+        }
+    }
+    if inputs.texts != Texts::None
+        && let Some(user) = Document::read(inputs.paths.smells_file(), Links::Follow)?
+    {
+        loading.smells_file(&user)?;
+    }
+    let (smells, keymap) = texts(inputs, std::mem::take(&mut loading.smells))?;
+    Ok(loading.finish(smells, keymap))
+}
+
+/// The embedded settings alone.
+pub(super) fn defaults() -> Result<Settings, ConfigError> {
+    let loading = Loading::of_defaults()?;
+    Ok(loading.finish(embedded::SMELLS.to_owned(), embedded::KEYMAP.to_owned()).settings)
+}
+
+/// Smells with `over` laid over them in order, and the keymap with the user's file laid over it.
+fn texts(inputs: Inputs<'_>, over: Vec<toml::Table>) -> Result<(String, String), ConfigError> {
+    let mut smells = embedded::SMELLS.to_owned();
+    if inputs.texts != Texts::None && !over.is_empty() {
+        let mut merged = document::embedded(&smells);
+        over.into_iter().for_each(|over| document::merge(&mut merged, over));
+        smells = merged.to_string();
+    }
+    let mut keymap = embedded::KEYMAP.to_owned();
+    if inputs.texts == Texts::All
+        && let Some(text) = document::overlay(&keymap, &inputs.paths.keymap_file(), Shape::Free)?
+    {
+        keymap = text;
+    }
+    Ok((smells, keymap))
+}
+
+fn checked(key: &keys::Key, given: &str, place: &Place) -> Result<Value, ConfigError> {
+    key.parse(given).map_err(|problem| ConfigError::Value {
+        place: place.clone(),
+        key: key.name.to_owned(),
+        problem,
+        allowed: key.allowed(),
+    })
+}
+
+impl Loading {
+    fn of_defaults() -> Result<Self, ConfigError> {
+        let mut loading = Self {
+            settings: vec![None; KEYS.len()],
+            reviewers: BTreeMap::new(),
+            smells: Vec::new(),
+            thresholds: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let defaults = Document { path: "assets/config.toml".into(), text: embedded::CONFIG.to_owned() };
+        loading.file(&defaults, Layer::Default)?;
+        Ok(loading)
+    }
+
+    fn file(&mut self, document: &Document, layer: Layer) -> Result<(), ConfigError> {
+        let table = document.table()?;
+        for (name, value) in &table {
+            let start = name.span().start;
+            match (name.get_ref().as_ref(), value.get_ref()) {
+                ("smells", DeValue::Table(over)) => self.smells(document, over, layer)?,
+                ("reviewers", DeValue::Table(tables)) if layer != Layer::Repository => {
+                    for (reviewer, fields) in tables {
+                        let parsed = reviewers::parse(document, reviewer, fields)?;
+                        self.reviewers.insert(reviewer.get_ref().to_string(), parsed);
+                    }
+                }
+                ("window", DeValue::Table(fields)) => {
+                    for (field, value) in fields {
+                        let name = format!("window.{}", field.get_ref());
+                        self.value(document, layer, &name, field.span().start, value)?;
+                    }
+                }
+                (name, _) => self.value(document, layer, name, start, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn value(
+        &mut self,
+        document: &Document,
+        layer: Layer,
+        name: &str,
+        start: usize,
+        found: &toml::Spanned<DeValue<'_>>,
+    ) -> Result<(), ConfigError> {
+        let index = keys::find(name);
+        let trusted = index.is_some_and(|index| KEYS[index].trust == Trust::Repository);
+        if layer == Layer::Repository && !trusted {
+            let allowed: Vec<&str> =
+                KEYS.iter().filter(|key| key.trust == Trust::Repository).map(|key| key.name).collect();
+            self.warnings.push(format!(
+                "{}: {}: not obeyed; a repository may only set {} and [smells]",
+                text::one_line(&document.place(start).to_string()),
+                text::one_line(name),
+                allowed.join(", ")
+            ));
+            return Ok(());
+        }
+        let Some(index) = index else {
+            let names: Vec<&str> = KEYS.iter().map(|key| key.name).chain(["[reviewers.NAME]", "[smells]"]).collect();
+            return Err(document.error(start, name, "there is no such setting", names.join(", ")));
+        };
+        let key = &KEYS[index];
+        let mut value = document::value(found.get_ref())
+            .and_then(|value| key.check(value))
+            .map_err(|problem| document.error(found.span().start, name, problem, key.allowed()))?;
+        if let (Form::Patterns, Layer::Repository, Value::List(own)) = (key.form, layer, &mut value)
+            && let Some((Value::List(before), _)) = &self.settings[index]
+        {
+            own.splice(..0, before.iter().cloned());
+        }
+        self.settings[index] = Some((value, layer.origin(document.place(start))));
+        Ok(())
+    }
+
+    /// A `[smells]` table of a settings file.
+    fn smells(&mut self, document: &Document, over: &DeTable<'_>, layer: Layer) -> Result<(), ConfigError> {
+        document::check_shape(document, over, &document::embedded(embedded::SMELLS), "smells")?;
+        let changed = thresholds(document, over, layer);
+        self.thresholds.retain(|(key, ..)| changed.iter().all(|(other, ..)| other != key));
+        self.thresholds.extend(changed);
+        if let Some(toml::Value::Table(table)) = document::owned(document)?.remove("smells") {
+            self.smells.push(table);
+        }
+        Ok(())
+    }
+
+    /// The user's own `smells.toml`: below every `[smells]` table.
+    fn smells_file(&mut self, document: &Document) -> Result<(), ConfigError> {
+        let table = document.table()?;
+        document::check_shape(document, &table, &document::embedded(embedded::SMELLS), "")?;
+        let mut changed = thresholds(document, &table, Layer::User);
+        changed.retain(|(key, ..)| self.thresholds.iter().all(|(other, ..)| other != key));
+        self.thresholds.splice(..0, changed);
+        self.smells.insert(0, document::owned(document)?);
+        Ok(())
+    }
+
+    fn finish(self, smells: String, keymap: String) -> Loaded {
+        let values = Values(&self.settings);
+        let settings = Settings {
+            default_reviewer: values.text("default_reviewer"),
+            default_scope: values.text("default_scope").parse().ok(),
+            max_parallel_runs: values.count("max_parallel_runs") as usize,
+            ignored_paths: values.list("ignored_paths"),
+            max_file_bytes: values.count("max_file_bytes"),
+            ledger_tokens: values.count("ledger_tokens") as usize,
+            fail_on: values.text("fail_on").parse().ok(),
+            theme: values.text("theme"),
+            ascii: values.flag("ascii"),
+            color: match values.text("color").as_str() {
+                "always" => ColorChoice::Always,
+                "never" => ColorChoice::Never,
+                _ => ColorChoice::Auto,
+            },
+            window: WindowSettings {
+                max_turns: values.count("window.max_turns") as u32,
+                max_tokens: values.count("window.max_tokens"),
+                slide_after_turn: values.count("window.slide_after_turn") as u32,
+                slide_over_messages: values.count("window.slide_over_messages") as usize,
+                keep_messages: values.count("window.keep_messages") as usize,
+            },
+            reviewers: self.reviewers,
+            smells,
+            keymap,
+        };
+        let shown = KEYS
+            .iter()
+            .zip(self.settings)
+            .filter_map(|(key, found)| found.map(|(value, origin)| Setting { key: key.name.to_owned(), value, origin }))
+            .collect();
+        Loaded { settings, shown, thresholds: self.thresholds, warnings: self.warnings }
+    }
+}
+
+/// The thresholds that a table changes, as they stand in the file.
+fn thresholds(document: &Document, over: &DeTable<'_>, layer: Layer) -> Vec<(String, String, Origin)> {
+    let mut changed = Vec::new();
+    for (group, values) in over {
+        let DeValue::Table(values) = values.get_ref() else { continue };
+        for (name, value) in values {
+            let shown = document.text.get(value.span()).unwrap_or_default().to_owned();
+            let key = format!("smells.{}.{}", group.get_ref(), name.get_ref());
+            changed.push((key, shown, layer.origin(document.place(name.span().start))));
+        }
+    }
+    changed
+}
+
+/// Values by name; every key has one, because the embedded file sets them all (a test sees to it).
+struct Values<'a>(&'a [Option<(Value, Origin)>]);
+
+impl Values<'_> {
+    fn get(&self, name: &str) -> Option<&Value> {
+        keys::find(name).and_then(|index| self.0[index].as_ref()).map(|(value, _)| value)
+    }
+
+    fn text(&self, name: &str) -> String {
+        match self.get(name) {
+            Some(Value::Text(text)) => text.clone(),
+            _ => String::new(),
+        }
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        match self.get(name) {
+            Some(Value::Count(count)) => *count,
+            _ => 0,
+        }
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        matches!(self.get(name), Some(Value::Flag(true)))
+    }
+
+    fn list(&self, name: &str) -> Vec<String> {
+        match self.get(name) {
+            Some(Value::List(list)) => list.clone(),
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! Freezing: the worktree held against HEAD, path by path, its contents put into the object database as git would.
+//!
+//! Invariant: nothing else is written. What is above the size limit is not stored: an untracked file is not in the
+//! snapshot at all, a tracked one is there as the index has it, and both are told as oversized.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use git2::{ErrorClass, ErrorCode, ObjectType, Oid};
+
+use super::attributes::{Attributes, Name, State};
+use super::change::Extra;
+use super::ignored::Shared;
+use super::index::{Index, MODE_GITLINK, Watch};
+use super::scan::{Compare, Seen, Thing, scan};
+use super::staged::staged;
+use super::trees::{Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SYMLINK, leaf_at};
+use super::{GitError, Repo, bytes};
+use crate::domain::LeftOutReason;
+
+/// From this many files on, threads hash faster than one; measured.
+const PARALLEL_HASHES: usize = 64;
+/// Files above this many bytes are streamed instead of read at once.
+const STREAM_BYTES: u64 = 16 << 20;
+
+/// What differs from HEAD's tree, by path; `None` where a path is gone.
+pub type Overlay = BTreeMap<Vec<u8>, Option<Leaf>>;
+
+/// The worktree or the index held against HEAD.
+#[derive(Debug, Default)]
+pub struct Frozen {
+    pub overlay: Overlay,
+    /// What is in the worktree and not in the overlay.
+    pub extra: Vec<Extra>,
+}
+
+/// Whether contents are only hashed or also put into the object database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    Hashes,
+    Objects { max_file_bytes: u64 },
+}
+
+impl Repo {
+    /// The worktree as it is now.
+    pub(super) fn freeze_worktree(&self, keep: Keep) -> Result<Frozen, GitError> {
+        let root = self.worktree()?;
+        let index = Index::read(&self.index, self.inner.path())?;
+        let config = self.inner.config().and_then(|mut config| config.snapshot());
+        let config = Settings::read(config.as_ref().ok());
+        let mut excludes = vec![self.inner.commondir().join("info").join("exclude")];
+        excludes.extend(config.excludes_file.clone());
+        let shared = Arc::new(Shared::new(excludes, config.compare.ignore_case));
+        let seen = scan(&root, &index, config.compare, &shared)?;
+        let head = self.head_tree()?;
+        let overlay = staged(&self.inner, &index, head.as_ref()).map_err(self.failed("compare index and HEAD"))?;
+        let mut frozen = Frozen { overlay, extra: Vec::new() };
+        let above = std::fs::read(self.inner.commondir().join("info").join("attributes")).ok();
+        let below = config.attributes_file.as_ref().and_then(|file| std::fs::read(file).ok());
+        let source = {
+            let root = root.clone();
+            move |folder: &[u8]| std::fs::read(bytes::below(&root, folder).join(".gitattributes")).ok()
+        };
+        let mut freezer = Freezer {
+            repo: self,
+            root: &root,
+            index: &index,
+            config: &config,
+            keep,
+            attributes: Attributes::new(source, above, below),
+            frozen: &mut frozen,
+        };
+        freezer.take(seen)?;
+        // What is staged and taken back in the worktree is no change.
+        if let Some(head) = &head {
+            frozen.overlay.retain(|path, leaf| leaf_at(&self.inner, head, path) != *leaf);
+        } else {
+            frozen.overlay.retain(|_, leaf| leaf.is_some());
+        }
+        Ok(frozen)
+    }
+}
+
+impl Frozen {
+    /// Whether there is something to review or to tell; what could not be read is no change.
+    pub fn is_dirty(&self) -> bool {
+        !self.overlay.is_empty() || self.extra.iter().any(|extra| extra.reason == LeftOutReason::Oversized)
+    }
+}
+
+/// The settings of git that decide how worktree and index compare.
+struct Settings {
+    compare: Compare,
+    symlinks: bool,
+    /// `core.autocrlf` is `true` or `input`.
+    autocrlf: bool,
+    excludes_file: Option<PathBuf>,
+    attributes_file: Option<PathBuf>,
+}
+
+impl Settings {
+    fn read(config: Option<&git2::Config>) -> Self {
+        let flag = |name, default| config.and_then(|config| config.get_bool(name).ok()).unwrap_or(default);
+        let word = |name| config.and_then(|config| config.get_string(name).ok()).unwrap_or_default();
+        let file = |name, default: &str| {
+            let set = config.and_then(|config| config.get_path(name).ok());
+            let unset = || std::env::var_os("XDG_CONFIG_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+            let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".config"));
+            set.or_else(|| unset().or_else(home).map(|folder| folder.join("git").join(default)))
+        };
+        Self {
+            compare: Compare {
+                trust_ctime: flag("core.trustctime", true),
+                minimal: word("core.checkstat") == "minimal",
+                ignore_case: flag("core.ignorecase", false),
+                file_mode: flag("core.filemode", true),
+            },
+            symlinks: flag("core.symlinks", true),
+            autocrlf: word("core.autocrlf") == "input" || flag("core.autocrlf", false),
+            excludes_file: file("core.excludesfile", "ignore"),
+            attributes_file: file("core.attributesfile", "attributes"),
+        }
+    }
+}
+
+/// What is done to a file's content on its way into the object database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Clean {
+    Nothing,
+    /// Line ends and `$Id$`: libgit2 does it.
+    LineEnds,
+    /// A filter program or another encoding: only git itself does it.
+    ByGit,
+}
+
+/// Takes what the scan saw into a [`Frozen`].
+struct Freezer<'a, S> {
+    repo: &'a Repo,
+    root: &'a Path,
+    index: &'a Index,
+    config: &'a Settings,
+    keep: Keep,
+    attributes: Attributes<S>,
+    frozen: &'a mut Frozen,
+}
+
+/// A file whose content goes into the overlay; `entry` is its place in the index, if it has one.
+#[derive(Clone)]
+struct Candidate {
+    path: Vec<u8>,
+    mode: u32,
+    size: u64,
+    clean: Clean,
+    entry: Option<usize>,
+}
+
+impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
+    fn take(&mut self, seen: Vec<Seen>) -> Result<(), GitError> {
+        let mut candidates = Vec::new();
+        for seen in seen {
+            match seen {
+                Seen::Missing(at) => {
+                    if let Some(entry) = self.index.entries.get(at) {
+                        self.frozen.overlay.insert(self.index.path(entry).to_vec(), None);
+                    }
+                }
+                Seen::Unreadable(path) => self.left_out(path, LeftOutReason::Unreadable, None),
+                Seen::Suspect(at, thing) => candidates.extend(self.suspect(at, thing)),
+                Seen::Untracked(path, Thing::Symlink) => {
+                    candidates.push(Candidate {
+                        path,
+                        mode: MODE_SYMLINK,
+                        size: 0,
+                        clean: Clean::Nothing,
+                        entry: None,
+                    });
+                }
+                Seen::Untracked(path, Thing::File { executable, size }) => {
+                    let mode = if executable && self.config.compare.file_mode { MODE_EXECUTABLE } else { MODE_FILE };
+                    match self.keep {
+                        Keep::Objects { .. } if self.is_oversized(size) => {
+                            self.left_out(path, LeftOutReason::Oversized, Some((mode, size)));
+                        }
+                        // That it is there is all that matters.
+                        Keep::Hashes => {
+                            self.frozen.overlay.insert(path, Some(Leaf { mode, id: Oid::ZERO_SHA1 }));
+                        }
+                        Keep::Objects { .. } => {
+                            let clean = self.clean(&path);
+                            candidates.push(Candidate { path, mode, size, clean, entry: None });
+                        }
+                    }
+                }
+                Seen::Untracked(_, Thing::Folder) => {}
+            }
+        }
+        candidates.sort_by(|a, b| a.path.cmp(&b.path));
+        self.contents(candidates)
+    }
+
+    fn is_oversized(&self, size: u64) -> bool {
+        matches!(self.keep, Keep::Objects { max_file_bytes } if size > max_file_bytes)
+    }
+
+    fn left_out(&mut self, path: Vec<u8>, reason: LeftOutReason, file: Option<(u32, u64)>) {
+        self.frozen.extra.push(Extra { path, reason, file });
+    }
+
+    /// A tracked path of which the scan could not say that it is unchanged.
+    fn suspect(&mut self, at: usize, thing: Thing) -> Option<Candidate> {
+        let entry = self.index.entries.get(at)?;
+        let path = self.index.path(entry).to_vec();
+        let (mode, size) = match thing {
+            Thing::Folder => {
+                self.submodule(&path, entry.id);
+                return None;
+            }
+            // Without symbolic links git checks them out as files.
+            Thing::File { size, .. } if entry.mode == MODE_SYMLINK && !self.config.symlinks => (MODE_SYMLINK, size),
+            Thing::File { executable, size } => match (self.config.compare.file_mode, executable, entry.mode) {
+                (true, true, _) | (false, _, MODE_EXECUTABLE) => (MODE_EXECUTABLE, size),
+                _ => (MODE_FILE, size),
+            },
+            Thing::Symlink => (MODE_SYMLINK, 0),
+        };
+        let clean = if mode == MODE_SYMLINK { Clean::Nothing } else { self.clean(&path) };
+        // Of another size, hence changed; too large to be reviewed, hence not worth reading.
+        if mode != MODE_SYMLINK && clean == Clean::Nothing && self.is_oversized(size) && entry.stat.size != size as u32
+        {
+            self.left_out(path, LeftOutReason::Oversized, Some((mode, size)));
+            return None;
+        }
+        Some(Candidate { path, mode, size, clean, entry: Some(at) })
+    }
+
+    /// A submodule stands where its own HEAD is; one that is not checked out is unchanged.
+    fn submodule(&mut self, path: &[u8], recorded: Oid) {
+        let folder = bytes::below(self.root, path);
+        if folder.join(".git").symlink_metadata().is_err() {
+            return;
+        }
+        let head = git2::Repository::open(&folder).ok().and_then(|sub| sub.refname_to_id("HEAD").ok());
+        if let Some(id) = head.filter(|id| *id != recorded) {
+            self.frozen.overlay.insert(path.to_vec(), Some(Leaf { mode: MODE_GITLINK, id }));
+        }
+    }
+
+    fn clean(&mut self, path: &[u8]) -> Clean {
+        let names = [Name::Filter, Name::Encoding, Name::Ident, Name::Text, Name::Crlf, Name::Eol];
+        let [filter, encoding, ident, text, crlf, eol] = self.attributes.get(path, names);
+        let says = |state: State| matches!(state, State::Set | State::Value);
+        let by_settings = self.config.autocrlf && text != State::Unset && crlf != State::Unset;
+        if filter == State::Value || encoding == State::Value {
+            Clean::ByGit
+        } else if says(ident) || says(text) || says(crlf) || says(eol) || by_settings {
+            Clean::LineEnds
+        } else {
+            Clean::Nothing
+        }
+    }
+
+    /// Hashes the candidates, keeps what differs from the index, and puts it into the overlay.
+    fn contents(&mut self, candidates: Vec<Candidate>) -> Result<(), GitError> {
+        let plain = |candidate: &&Candidate| {
+            candidate.clean == Clean::Nothing && candidate.mode != MODE_SYMLINK && candidate.entry.is_some()
+        };
+        let to_hash: Vec<&Candidate> = candidates.iter().filter(plain).collect();
+        let mut hashes = hash_files(self.root, &to_hash).into_iter();
+        let mut by_git = Vec::new();
+        for candidate in &candidates {
+            let known = match plain(&candidate) {
+                true => hashes.next(),
+                false => None,
+            };
+            let id = match (candidate.clean, known) {
+                (Clean::ByGit, _) => {
+                    by_git.push(candidate);
+                    continue;
+                }
+                (_, Some(Ok(id))) if self.is_recorded(candidate, id) || self.keep == Keep::Hashes => Ok(id),
+                (_, Some(Ok(_))) if self.is_oversized(candidate.size) => {
+                    let file = Some((candidate.mode, candidate.size));
+                    self.left_out(candidate.path.clone(), LeftOutReason::Oversized, file);
+                    continue;
+                }
+                (_, Some(Err(error))) => Err(error),
+                _ => self.put(candidate),
+            };
+            // libgit2 does not know every kind of index, where it looks to convert line ends.
+            if candidate.clean == Clean::LineEnds && id.is_err() {
+                by_git.push(candidate);
+                continue;
+            }
+            self.settle(candidate, id)?;
+        }
+        let together = self.hash_by_git(&by_git);
+        for (place, candidate) in by_git.into_iter().enumerate() {
+            let id = match &together {
+                Some(ids) => ids.get(place).copied(),
+                // One file that git refuses is no reason to take the others as they are.
+                None => self.hash_by_git(&[candidate]).and_then(|ids| ids.first().copied()),
+            };
+            let id = match id {
+                Some(id) => Ok(id),
+                // As it is: `core.safecrlf` may refuse, or git may not be there.
+                None => self.put(&Candidate { clean: Clean::Nothing, ..candidate.clone() }),
+            };
+            self.settle(candidate, id)?;
+        }
+        Ok(())
+    }
+
+    fn is_recorded(&self, candidate: &Candidate, id: Oid) -> bool {
+        candidate.entry.and_then(|at| self.index.entries.get(at)).is_some_and(|entry| entry.id == id)
+    }
+
+    fn settle(&mut self, candidate: &Candidate, id: Result<Oid, git2::Error>) -> Result<(), GitError> {
+        let entry = candidate.entry.and_then(|at| self.index.entries.get(at));
+        match id {
+            Ok(id) => {
+                let leaf = Leaf { mode: candidate.mode, id };
+                let recorded = entry
+                    .filter(|entry| !matches!(entry.watch, Watch::IntentToAdd | Watch::Unmerged))
+                    .is_some_and(|entry| Leaf { mode: entry.mode, id: entry.id } == leaf);
+                if !recorded {
+                    self.frozen.overlay.insert(candidate.path.clone(), Some(leaf));
+                }
+                Ok(())
+            }
+            Err(error) => {
+                let file = bytes::below(self.root, &candidate.path);
+                match std::fs::File::open(&file).map_err(|error| error.kind()) {
+                    // It went away while we looked.
+                    Err(std::io::ErrorKind::NotFound) if candidate.mode != MODE_SYMLINK => {
+                        if candidate.entry.is_some() {
+                            self.frozen.overlay.insert(candidate.path.clone(), None);
+                        }
+                        Ok(())
+                    }
+                    Err(_) => {
+                        self.left_out(candidate.path.clone(), LeftOutReason::Unreadable, None);
+                        Ok(())
+                    }
+                    Ok(_) => Err(GitError::git("write a snapshot of a file", file, error)),
+                }
+            }
+        }
+    }
+
+    /// Puts a file's content into the object database as git would, or only hashes it.
+    fn put(&self, candidate: &Candidate) -> Result<Oid, git2::Error> {
+        let file = bytes::below(self.root, &candidate.path);
+        let keep = |content: &[u8]| match self.keep {
+            Keep::Hashes => Oid::hash_object(ObjectType::Blob, content),
+            Keep::Objects { .. } => self.repo.inner.odb()?.write(ObjectType::Blob, content),
+        };
+        let unreadable = |error: std::io::Error| git2::Error::from_str(&error.to_string());
+        if candidate.mode == MODE_SYMLINK
+            && let Ok(target) = std::fs::read_link(&file)
+        {
+            return keep(&bytes::of_path(&target));
+        }
+        if candidate.clean == Clean::Nothing && candidate.size <= STREAM_BYTES {
+            return keep(&std::fs::read(&file).map_err(unreadable)?);
+        }
+        self.repo.inner.blob_path(&file)
+    }
+
+    /// What `git hash-object` makes of files with filter programs; `None` when git is not there or fails.
+    fn hash_by_git(&self, candidates: &[&Candidate]) -> Option<Vec<Oid>> {
+        if candidates.is_empty() {
+            return Some(Vec::new());
+        }
+        let mut command = Command::new("git");
+        command.arg("--git-dir").arg(self.repo.inner.path()).arg("--work-tree").arg(self.root).arg("hash-object");
+        if matches!(self.keep, Keep::Objects { .. }) {
+            command.arg("-w");
+        }
+        command.arg("--stdin-paths").current_dir(self.root).env("GIT_INDEX_FILE", &self.repo.index);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+        let mut stdin = child.stdin.take()?;
+        let lines: Vec<u8> = candidates.iter().flat_map(|candidate| quoted(&candidate.path)).collect();
+        let writer = std::thread::spawn(move || stdin.write_all(&lines));
+        let output = child.wait_with_output().ok()?;
+        let _ = writer.join();
+        let text = String::from_utf8(output.stdout).ok()?;
+        let ids: Vec<Oid> = text.lines().map_while(|line| Oid::from_str(line).ok()).collect();
+        (output.status.success() && ids.len() == candidates.len()).then_some(ids)
+    }
+}
+
+/// A line that names a path to git, quoted as in C where it could be taken for something else.
+fn quoted(path: &[u8]) -> Vec<u8> {
+    let mut line = vec![b'"'];
+    for byte in path {
+        match byte {
+            b'"' | b'\\' => line.extend([b'\\', *byte]),
+            b'\n' => line.extend(b"\\n"),
+            _ => line.push(*byte),
+        }
+    }
+    line.extend(b"\"\n");
+    line
+}
+
+/// The blob ids that the files would have without any conversion, on several threads when there are many.
+fn hash_files(root: &Path, files: &[&Candidate]) -> Vec<Result<Oid, git2::Error>> {
+    let hash = |file: &&Candidate| Oid::hash_file(ObjectType::Blob, bytes::below(root, &file.path));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    if files.len() < PARALLEL_HASHES || threads == 1 {
+        return files.iter().map(hash).collect();
+    }
+    let share = files.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = files
+            .chunks(share)
+            .map(|chunk| (chunk.len(), scope.spawn(move || chunk.iter().map(hash).collect::<Vec<_>>())))
+            .collect();
+        let lost = |n| (0..n).map(|_| Err(git2::Error::new(ErrorCode::GenericError, ErrorClass::Thread, "lost")));
+        workers.into_iter().flat_map(|(n, worker)| worker.join().unwrap_or_else(|_| lost(n).collect())).collect()
+    })
+}

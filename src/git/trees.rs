@@ -1,0 +1,157 @@
+//! Trees: what differs between two, and a tree with changes laid over it.
+//!
+//! Folders that are the same on both sides are never read; libgit2's own comparison reads them all.
+
+use std::collections::BTreeMap;
+
+use git2::{ObjectType, Oid, Repository, Tree};
+
+use super::index::MODE_TREE;
+
+pub const MODE_FILE: u32 = 0o100644;
+pub const MODE_EXECUTABLE: u32 = 0o100755;
+pub const MODE_SYMLINK: u32 = 0o120000;
+
+/// What a tree has at a path: anything but a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leaf {
+    pub mode: u32,
+    pub id: Oid,
+}
+
+impl Leaf {
+    /// An ordinary file: neither a symbolic link nor a submodule.
+    pub fn is_file(self) -> bool {
+        self.mode & 0o170000 == 0o100000
+    }
+}
+
+/// One path that differs; at least one side is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    pub path: Vec<u8>,
+    pub old: Option<Leaf>,
+    pub new: Option<Leaf>,
+}
+
+/// Every path that differs, sorted.
+pub fn differences(repo: &Repository, old: Option<&Tree>, new: Option<&Tree>) -> Result<Vec<Difference>, git2::Error> {
+    let mut found = Vec::new();
+    walk(repo, old, new, &mut Vec::new(), &mut found)?;
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// Adds what differs below `path`, which ends with a slash unless it is empty; in no particular order.
+pub fn walk(
+    repo: &Repository,
+    old: Option<&Tree>,
+    new: Option<&Tree>,
+    path: &mut Vec<u8>,
+    found: &mut Vec<Difference>,
+) -> Result<(), git2::Error> {
+    // A folder of the one side and a file of the other of the same name have nothing to do with each other.
+    let split = |entry: Option<git2::TreeEntry>| -> (Option<Oid>, Option<Leaf>) {
+        match entry {
+            None => (None, None),
+            Some(entry) if entry.kind() == Some(ObjectType::Tree) => (Some(entry.id()), None),
+            Some(entry) => (None, Some(leaf(&entry))),
+        }
+    };
+    let mut pair = |name: &[u8], old, new| -> Result<(), git2::Error> {
+        let ((old_tree, old_leaf), (new_tree, new_leaf)) = (split(old), split(new));
+        let length = path.len();
+        path.extend_from_slice(name);
+        if old_leaf != new_leaf {
+            found.push(Difference { path: path.clone(), old: old_leaf, new: new_leaf });
+        }
+        if old_tree != new_tree {
+            path.push(b'/');
+            let tree = |id: Option<Oid>| id.map(|id| repo.find_tree(id)).transpose();
+            walk(repo, tree(old_tree)?.as_ref(), tree(new_tree)?.as_ref(), path, found)?;
+        }
+        path.truncate(length);
+        Ok(())
+    };
+    for entry in new.into_iter().flat_map(Tree::iter) {
+        let before = old.and_then(|old| old.get_name_bytes(entry.name_bytes()));
+        let same = before.as_ref().is_some_and(|old| old.id() == entry.id() && old.filemode() == entry.filemode());
+        if !same {
+            pair(entry.name_bytes(), before, Some(entry.to_owned()))?;
+        }
+    }
+    for entry in old.into_iter().flat_map(Tree::iter) {
+        if new.and_then(|new| new.get_name_bytes(entry.name_bytes())).is_none() {
+            pair(entry.name_bytes(), Some(entry.to_owned()), None)?;
+        }
+    }
+    Ok(())
+}
+
+pub fn leaf(entry: &git2::TreeEntry) -> Leaf {
+    Leaf { mode: u32::try_from(entry.filemode()).unwrap_or(MODE_FILE), id: entry.id() }
+}
+
+/// The folder of that name directly in `tree`.
+pub fn subtree_id(tree: Option<&Tree>, name: &[u8]) -> Option<Oid> {
+    let entry = tree?.get_name_bytes(name)?;
+    (entry.kind() == Some(ObjectType::Tree)).then(|| entry.id())
+}
+
+/// What a tree has at a path; folders are nothing.
+pub fn leaf_at(repo: &Repository, tree: &Tree, path: &[u8]) -> Option<Leaf> {
+    let mut parts = path.split(|byte| *byte == b'/').peekable();
+    let mut tree = tree.clone();
+    loop {
+        let entry = tree.get_name_bytes(parts.next()?)?.to_owned();
+        match (parts.peek().is_some(), entry.kind() == Some(ObjectType::Tree)) {
+            (true, true) => tree = repo.find_tree(entry.id()).ok()?,
+            (false, false) => return Some(leaf(&entry)),
+            _ => return None,
+        }
+    }
+}
+
+/// `base` with the changes laid over it (`None`: the path is gone), folder by folder; `None` when nothing is left.
+pub fn write(
+    repo: &Repository,
+    base: Option<&Tree>,
+    changes: &[(&[u8], Option<Leaf>)],
+) -> Result<Option<Oid>, git2::Error> {
+    #[derive(Default)]
+    struct Changes<'a> {
+        itself: Option<Option<Leaf>>,
+        below: Vec<(&'a [u8], Option<Leaf>)>,
+    }
+    let mut names: BTreeMap<&[u8], Changes> = BTreeMap::new();
+    for (path, leaf) in changes {
+        match memchr::memchr(b'/', path) {
+            Some(at) => {
+                let (name, rest) = path.split_at(at);
+                names.entry(name).or_default().below.push((rest.get(1..).unwrap_or_default(), *leaf));
+            }
+            None => names.entry(path).or_default().itself = Some(*leaf),
+        }
+    }
+    let mut builder = repo.treebuilder(base)?;
+    for (name, changes) in names {
+        let was_there = base.is_some_and(|base| base.get_name_bytes(name).is_some());
+        let after = match (changes.itself, changes.below.is_empty()) {
+            (Some(Some(leaf)), _) => Some(leaf),
+            (_, false) => {
+                let before = subtree_id(base, name).map(|id| repo.find_tree(id)).transpose()?;
+                write(repo, before.as_ref(), &changes.below)?.map(|id| Leaf { mode: MODE_TREE, id })
+            }
+            (_, true) => None,
+        };
+        match after {
+            Some(leaf) => drop(builder.insert(name, leaf.id, i32::try_from(leaf.mode).unwrap_or(0))?),
+            None if was_there => builder.remove(name)?,
+            None => {}
+        }
+    }
+    match builder.is_empty() {
+        true => Ok(None),
+        false => builder.write().map(Some),
+    }
+}

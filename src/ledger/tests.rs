@@ -1,0 +1,240 @@
+//! Tables and properties of the ledger. A counter of characters stands in for tokens: the ledger must hold for any.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: i64 = 1_790_000_000;
+
+fn at(seconds: i64) -> Time {
+    Time::from_second(seconds).expect("a moment")
+}
+
+fn run(number: u8, status: RunStatus, findings: u32) -> LedgerRun {
+    LedgerRun {
+        id: format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C{number:02}").parse().expect("an id"),
+        status,
+        created_at: at(NOW - 540 + i64::from(number)),
+        last_activity: at(NOW - 38),
+        snapshot: "abc1234def".to_owned(),
+        freshness: "current".to_owned(),
+        scope: "4 files".to_owned(),
+        findings,
+        surfaced: Surfaced::No,
+        summary: "as it is".to_owned(),
+    }
+}
+
+fn finding(number: u8, priority: Priority, status: FindingStatus, title: &str) -> LedgerFinding {
+    LedgerFinding {
+        id: format!("f_{number:016x}").parse().expect("an id"),
+        status,
+        priority,
+        path: "src/a.rs".to_owned(),
+        line: u32::from(number),
+        title: title.to_owned(),
+    }
+}
+
+fn view(runs: Vec<LedgerRun>, findings: Vec<LedgerFinding>) -> LedgerView {
+    LedgerView { repo: "code".to_owned(), runs, findings }
+}
+
+fn letters(text: &str) -> usize {
+    text.chars().count() / 4
+}
+
+fn text_of(view: &LedgerView) -> String {
+    project(view, &World { now: at(NOW) }, HARD_CAP, &letters).map_or(String::new(), |ledger| ledger.text)
+}
+
+/// Every line one element, attributes quoted and escaped: stricter than XML, so that a reader needs no parser.
+fn is_well_formed(text: &str) -> bool {
+    let attributes = |mut rest: &str| {
+        while let Some(after) = rest.strip_prefix(' ') {
+            let Some((name, value)) = after.split_once("=\"") else { return false };
+            let Some((value, tail)) = value.split_once('"') else { return false };
+            let entities = ["&amp;", "&lt;", "&gt;", "&quot;", "&apos;"];
+            let escaped =
+                value.split('&').skip(1).all(|part| entities.iter().any(|entity| part.starts_with(&entity[1..])));
+            let harmless = !value.contains('<') && !value.chars().any(crate::domain::text::is_unsafe);
+            if !name.chars().all(|c| c.is_ascii_lowercase() || c == '_') || !escaped || !harmless {
+                return false;
+            }
+            rest = tail;
+        }
+        rest.is_empty()
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let [head, inner @ .., end] = lines.as_slice() else { return false };
+    let element = |line: &str| {
+        ["active", "latest", "finding", "details"].iter().any(|name| {
+            line.strip_prefix("  <")
+                .and_then(|line| line.strip_prefix(name))
+                .and_then(|line| line.strip_suffix("/>"))
+                .is_some_and(attributes)
+        })
+    };
+    *end == "</auto_review_ledger>"
+        && text.ends_with('\n')
+        && head.strip_prefix("<auto_review_ledger").and_then(|head| head.strip_suffix('>')).is_some_and(attributes)
+        && inner.iter().all(|line| element(line))
+}
+
+#[test]
+fn it_looks_as_documented() {
+    let mut latest = run(1, RunStatus::Completed, 3);
+    latest.snapshot = "def5678".to_owned();
+    let view = view(
+        vec![run(2, RunStatus::Reviewing, 0), latest],
+        vec![
+            finding(7, Priority::P1, FindingStatus::Open, "a \"quoted\" <b> & 'c'"),
+            finding(148, Priority::P0, FindingStatus::Unresolved, "first"),
+        ],
+    );
+    insta::assert_snapshot!(text_of(&view), @r#"
+    <auto_review_ledger version="1" repo="code">
+      <active run="ar_01JD3Z8Q6M7S5V2K4T9XWB1C02" phase="reviewing" snapshot="abc1234" runtime="8m" last_activity="38s" freshness="current" scope="4 files"/>
+      <latest run="ar_01JD3Z8Q6M7S5V2K4T9XWB1C01" status="completed" snapshot="def5678" findings="3" surfaced="false" summary="as it is"/>
+      <finding id="f_0000000000000094" p="0" path="src/a.rs" line="148" title="first"/>
+      <finding id="f_0000000000000007" p="1" path="src/a.rs" line="7" title="a &quot;quoted&quot; &lt;b&gt; &amp; &apos;c&apos;"/>
+      <details available="auto_review_details(run_id, finding_id)"/>
+    </auto_review_ledger>
+    "#);
+}
+
+#[test]
+fn what_is_said_and_what_is_not() {
+    use FindingStatus::*;
+    let stale = |status, findings| LedgerRun { freshness: "obsolete".to_owned(), ..run(1, status, findings) };
+    let told = |findings| LedgerRun { surfaced: Surfaced::Yes, ..run(1, RunStatus::Completed, findings) };
+    let high = |status| vec![finding(1, Priority::P1, status, "t")];
+    for (name, view, expected) in [
+        ("nothing at all", view(vec![], vec![]), vec![]),
+        (
+            "replaced and skipped",
+            view(vec![run(1, RunStatus::Superseded, 2), run(2, RunStatus::Skipped, 0)], vec![]),
+            vec![],
+        ),
+        ("a clean run of old code", view(vec![stale(RunStatus::Completed, 0)], vec![]), vec![]),
+        ("a clean run, told", view(vec![told(0)], vec![]), vec![]),
+        ("a clean run, new", view(vec![run(1, RunStatus::Completed, 0)], vec![]), vec!["latest"]),
+        ("all decided", view(vec![told(1)], high(Dismissed)), vec![]),
+        ("told and open", view(vec![told(1)], high(Open)), vec!["latest", "finding"]),
+        ("failed on old code", view(vec![stale(RunStatus::Failed, 0)], vec![]), vec!["latest"]),
+        ("cancelled", view(vec![stale(RunStatus::Cancelled, 0)], vec![]), vec![]),
+        ("only low priority", view(vec![told(1)], vec![finding(1, Priority::P2, Open, "t")]), vec!["latest"]),
+        ("obsolete finding", view(vec![], high(Obsolete)), vec![]),
+        (
+            "one active run of many",
+            view(
+                vec![run(3, RunStatus::Pending, 0), run(1, RunStatus::Reviewing, 0), run(2, RunStatus::Reviewing, 0)],
+                vec![],
+            ),
+            vec!["active"],
+        ),
+        (
+            "one latest run of many",
+            view(vec![run(1, RunStatus::Completed, 1), run(2, RunStatus::Failed, 0)], high(Open)),
+            vec!["latest", "finding"],
+        ),
+    ] {
+        let text = text_of(&view);
+        let said: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("  <")?.split(' ').next())
+            .filter(|name| *name != "details")
+            .collect();
+        assert_eq!(said, expected, "{name}: {text}");
+        assert!(text.is_empty() || is_well_formed(&text), "{name}: {text}");
+    }
+}
+
+#[test]
+fn the_active_run_is_the_one_at_work() {
+    let view = view(vec![run(3, RunStatus::Pending, 0), run(1, RunStatus::Resolving, 0)], vec![]);
+    assert!(text_of(&view).contains("phase=\"resolving\""));
+}
+
+#[test]
+fn a_title_cannot_push_the_others_out() {
+    let view = view(
+        vec![],
+        vec![
+            finding(1, Priority::P0, FindingStatus::Open, &"x".repeat(100_000)),
+            finding(2, Priority::P1, FindingStatus::Open, "second"),
+        ],
+    );
+    let text = text_of(&view);
+    assert!(text.contains("second") && text.contains("xxx…"), "{text}");
+}
+
+/// Texts with everything that could break out of an attribute.
+fn hostile() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,40}",
+        "[<>&\"'/= a]{0,40}",
+        "[\u{0}-\u{9f}\u{202e}\u{2028}\u{fffe}\u{ffff}]{0,20}",
+        Just("\"/><injected/>".to_owned()),
+        Just("x".repeat(5000)),
+    ]
+}
+
+fn statuses() -> impl Strategy<Value = RunStatus> {
+    proptest::sample::select(RunStatus::ALL.to_vec())
+}
+
+prop_compose! {
+    fn runs()(number in 0u8..90, status in statuses(), findings in 0u32..9, snapshot in hostile(), freshness in hostile(),
+              scope in hostile(), summary in hostile(), ago in -100i64..1_000_000) -> LedgerRun {
+        LedgerRun { snapshot, freshness, scope, summary, last_activity: at(NOW - ago), ..run(number, status, findings) }
+    }
+}
+
+prop_compose! {
+    fn findings()(number in 0u8..90, priority in 0u8..4, status in proptest::sample::select(FindingStatus::ALL.to_vec()),
+                  path in hostile(), title in hostile(), line in any::<u32>()) -> LedgerFinding {
+        let priority = Priority::try_from(priority).expect("0 to 3");
+        LedgerFinding { path, line, ..finding(number, priority, status, &title) }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_comes_in_it_is_well_formed_and_below_the_cap(
+        repo in hostile(),
+        runs in proptest::collection::vec(runs(), 0..5),
+        findings in proptest::collection::vec(findings(), 0..30),
+        cap in 0usize..1500,
+    ) {
+        let view = LedgerView { repo, runs, findings };
+        if let Some(ledger) = project(&view, &World { now: at(NOW) }, cap, &letters) {
+            prop_assert!(is_well_formed(&ledger.text), "{}", ledger.text);
+            prop_assert!(ledger.tokens <= cap.min(HARD_CAP));
+            prop_assert_eq!(ledger.tokens, letters(&ledger.text));
+            prop_assert_eq!(ledger.text.matches("<finding ").count(), ledger.surfaced.len());
+        }
+    }
+
+    #[test]
+    fn more_room_never_says_less(
+        runs in proptest::collection::vec(runs(), 0..4),
+        findings in proptest::collection::vec(findings(), 0..20),
+        cap in 0usize..1200,
+        more in 0usize..600,
+    ) {
+        let view = view(runs, findings);
+        let world = World { now: at(NOW) };
+        let small = project(&view, &world, cap, &letters);
+        let large = project(&view, &world, cap + more, &letters);
+        if let Some(small) = small {
+            let large = large.expect("what fits into less fits into more");
+            prop_assert!(large.surfaced.starts_with(&small.surfaced));
+            for line in small.text.lines() {
+                prop_assert!(large.text.contains(line), "{line} is missing in {}", large.text);
+            }
+        }
+    }
+}

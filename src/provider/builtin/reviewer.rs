@@ -1,0 +1,321 @@
+//! The built-in reviewer as a [`Reviewer`]: a change's files by themselves, then copies in the whole snapshot.
+//!
+//! Invariants: everything is read from the snapshot's objects; the report is in the order of the unit's files however
+//! many threads read them; a file that makes the analysis panic costs this file and nothing else.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Builtin;
+use super::facts::Facts;
+use super::findings::to_findings;
+use super::language::Language;
+use super::limits::{Limits, LimitsError};
+use super::smells::Smell;
+use super::smells::duplicate_code::index::CloneIndex;
+use super::smells::duplicate_code::search::{ChangedFile, CloneSearch};
+use super::source::Parsers;
+use crate::domain::{ErrorClass, Finding, LeftOut, LeftOutReason, LineRange, RunId, Time, content_hash, text::count};
+use crate::git::{FileChange, Filter, GitError, Repo};
+use crate::provider::{FileRead, Report, Reviewer, ReviewerError, Unit};
+
+/// Raised when the rules report something else for the same code and thresholds within a version of the package.
+const RULES: u32 = 1;
+
+/// Files in a unit. Measured: one durable write per finding and file costs less than the reading from here on, and a
+/// killed worker repeats at most a tenth of a second.
+const FILES_PER_UNIT: usize = 32;
+
+/// Fewer files than this are read by one thread: starting another would cost more than it saves.
+const WORTH_A_THREAD: usize = 4;
+
+/// Stack of the second thread, in bytes.
+const STACK: usize = 8 << 20;
+
+/// Above this many bytes of changed files their syntax trees are not all held at once: copies are then looked for among
+/// the changed files only, by fingerprints.
+const MAX_CHANGED_BYTES: usize = 4 << 20;
+
+/// Changes whenever the same code could lead to other findings: 16 hexadecimal digits over the rules and the thresholds
+/// in force (`smells` as TOML).
+pub fn policy_version(smells: &str) -> String {
+    let rules = RULES.to_le_bytes();
+    let version = env!("CARGO_PKG_VERSION").as_bytes();
+    content_hash([b"builtin".as_slice(), version, &rules, smells.as_bytes()]).chars().take(16).collect()
+}
+
+/// Where a snapshot is and what a review of it may read and keep.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub run_id: RunId,
+    pub commit: String,
+    /// What takes files out of a review, for the files that copies are looked for in.
+    pub filter: Filter,
+    /// A folder of this repository for fingerprints of its files; may be deleted at any time.
+    pub cache: Option<PathBuf>,
+}
+
+/// The built-in reviewer of one run.
+pub struct BuiltinReviewer {
+    repo: Mutex<Repo>,
+    snapshot: Snapshot,
+    builtin: Builtin,
+    policy_version: String,
+}
+
+/// What became of a file.
+enum Outcome {
+    Reviewed { findings: Vec<Finding>, lines: u32 },
+    LeftOut { reason: LeftOutReason, note: Option<String> },
+}
+
+impl BuiltinReviewer {
+    /// A reviewer of `snapshot` with the thresholds `smells`, as TOML.
+    ///
+    /// # Errors
+    /// Thresholds that cannot be used.
+    pub fn new(repo: Repo, snapshot: Snapshot, smells: &str) -> Result<Self, LimitsError> {
+        let limits = Limits::layered([("the settings in force", smells)])?;
+        Ok(Self {
+            repo: Mutex::new(repo),
+            snapshot,
+            builtin: Builtin::new(limits),
+            policy_version: policy_version(smells),
+        })
+    }
+
+    fn repo(&self) -> MutexGuard<'_, Repo> {
+        self.repo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn blob(&self, id: &str) -> Result<Vec<u8>, GitError> {
+        self.repo().blob(id)
+    }
+
+    fn files(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<Report, ReviewerError> {
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let take = || match stop.load(Ordering::Relaxed) {
+            true => None,
+            false => {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                files.get(index).map(|file| (index, file))
+            }
+        };
+        let work = |look: &dyn Fn()| {
+            let (mut parsers, mut done) = (Parsers::default(), Vec::new());
+            while let Some((index, file)) = take() {
+                done.push((index, self.file(&mut parsers, file)));
+                look();
+            }
+            done
+        };
+        let look = || {
+            if cancelled() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let mut done: Vec<(usize, Outcome)> = std::thread::scope(|scope| {
+            let helper = (files.len() >= WORTH_A_THREAD).then(|| {
+                let thread = std::thread::Builder::new().name("review".to_owned()).stack_size(STACK);
+                thread.spawn_scoped(scope, || work(&|| ())).ok()
+            });
+            let mut done = work(&look);
+            if let Some(Ok(more)) = helper.flatten().map(std::thread::ScopedJoinHandle::join) {
+                done.extend(more);
+            }
+            done
+        });
+        if stop.load(Ordering::Relaxed) {
+            return Err(ReviewerError::Cancelled);
+        }
+        done.sort_by_key(|(index, _)| *index);
+        let mut report = Report::default();
+        for (index, outcome) in done {
+            let Some(path) = files.get(index).map(|file| file.path.clone()) else { continue };
+            match outcome {
+                Outcome::Reviewed { findings, lines } => {
+                    report.findings.extend(findings);
+                    report.read.push(FileRead { path, lines });
+                }
+                Outcome::LeftOut { reason, note } => {
+                    report.notes.extend(note.map(|note| format!("{path}: {note}")));
+                    report.left_out.push(LeftOut { path, reason });
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    fn file(&self, parsers: &mut Parsers, file: &FileChange) -> Outcome {
+        let text = match self.blob(&file.new_blob) {
+            Ok(text) => text,
+            Err(error) => {
+                return Outcome::LeftOut { reason: LeftOutReason::Unreadable, note: Some(error.to_string()) };
+            }
+        };
+        let old = || {
+            let old = self.blob(file.old_blob.as_deref()?).ok()?;
+            Some((file.old_path.clone().unwrap_or_else(|| file.path.clone()), old))
+        };
+        let review = || self.builtin.review_change(parsers, &file.path, &text, &file.hunks, old);
+        match catch_unwind(AssertUnwindSafe(review)) {
+            Ok(Some(smells)) => {
+                Outcome::Reviewed { findings: self.findings(&smells, &file.path, &text), lines: lines_of(&text) }
+            }
+            Ok(None) => Outcome::LeftOut { reason: LeftOutReason::UnsupportedLanguage, note: None },
+            Err(_) => {
+                *parsers = Parsers::default();
+                let note = "the analysis failed on this file; that is a fault of revdeck".to_owned();
+                Outcome::LeftOut { reason: LeftOutReason::Unreadable, note: Some(note) }
+            }
+        }
+    }
+
+    /// Run ids and times are set by whoever called.
+    fn findings(&self, smells: &[Smell], path: &str, text: &[u8]) -> Vec<Finding> {
+        to_findings(smells, path, text, &self.snapshot.run_id, Time::UNIX_EPOCH)
+    }
+
+    fn whole(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<Report, ReviewerError> {
+        let mut texts: Vec<(&FileChange, Language, Vec<u8>)> = Vec::new();
+        let mut bytes = 0;
+        for file in files {
+            if cancelled() {
+                return Err(ReviewerError::Cancelled);
+            }
+            // What cannot be read was told of when the file was reviewed by itself.
+            let Ok(text) = self.blob(&file.new_blob) else { continue };
+            let Some(language) = Language::detect(&file.path, &text) else { continue };
+            bytes += text.len();
+            texts.push((file, language, text));
+            if bytes > MAX_CHANGED_BYTES {
+                return self.among_many(files, cancelled);
+            }
+        }
+        let mut parsers = Parsers::default();
+        let mut parsed = Vec::with_capacity(texts.len());
+        for (file, language, text) in &texts {
+            if cancelled() {
+                return Err(ReviewerError::Cancelled);
+            }
+            let Some(source) = parsers.parse(&file.path, *language, text) else { continue };
+            let facts = Facts::of(&source);
+            parsed.push((*file, source, facts, added(file)));
+        }
+        let changed: Vec<ChangedFile<'_>> =
+            parsed.iter().map(|(_, source, facts, added)| ChangedFile { source, facts, added }).collect();
+        let search = CloneSearch::new(self.snapshot.cache.clone());
+        let repo = self.repo();
+        let tree = repo.tree_files(&self.snapshot.commit).map_err(failed)?;
+        let mut judge = repo.judge(&self.snapshot.commit, &self.snapshot.filter).map_err(failed)?;
+        let tree: Vec<_> = tree
+            .into_iter()
+            .filter(|file| Language::detect(&file.path, b"").is_some() && judge.reason(&file.path, b"").is_none())
+            .collect();
+        let found = search.run(&changed, &tree, &mut |blob| repo.blob(blob).ok(), self.builtin.limits());
+        let mut report = Report { notes: found.notes, ..Report::default() };
+        for (index, (file, source, ..)) in parsed.iter().enumerate() {
+            let smells: Vec<Smell> =
+                found.smells.iter().filter(|(at, _)| *at == index).map(|(_, smell)| smell.clone()).collect();
+            report.findings.extend(self.findings(&smells, &file.path, source.text));
+            report.read.push(FileRead { path: file.path.clone(), lines: lines_of(source.text) });
+        }
+        Ok(report)
+    }
+
+    /// Copies among the changed files, when they are too many to be held at once.
+    fn among_many(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<Report, ReviewerError> {
+        let mut index = CloneIndex::default();
+        for file in files {
+            if cancelled() {
+                return Err(ReviewerError::Cancelled);
+            }
+            let Ok(text) = self.blob(&file.new_blob) else { continue };
+            if let Some(language) = Language::detect(&file.path, &text) {
+                index.add(&file.path, language, &text);
+            }
+        }
+        let by_path: std::collections::HashMap<&str, &FileChange> =
+            files.iter().map(|file| (file.path.as_str(), file)).collect();
+        let mut read = |path: &str| self.blob(&by_path.get(path)?.new_blob).ok();
+        let found = index.find_all(&mut read, self.builtin.limits());
+        let mut report = Report::default();
+        for group in found.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some((path, _)) = group.first() else { continue };
+            let Some(file) = by_path.get(path.as_str()) else { continue };
+            let Ok(text) = self.blob(&file.new_blob) else { continue };
+            let added = added(file);
+            let smells: Vec<Smell> = group
+                .iter()
+                .map(|(_, smell)| smell.clone())
+                .filter(|smell| {
+                    let lines = LineRange::new(smell.line_start, smell.line_end);
+                    added.iter().any(|added| added.overlaps(lines))
+                })
+                .collect();
+            report.findings.extend(self.findings(&smells, path, &text));
+            report.read.push(FileRead { path: path.clone(), lines: lines_of(&text) });
+        }
+        report.notes.push(format!(
+            "copies were looked for among the {} only: the change is over {} MB",
+            count(files.len(), "changed file"),
+            MAX_CHANGED_BYTES >> 20
+        ));
+        Ok(report)
+    }
+}
+
+impl Reviewer for BuiltinReviewer {
+    fn review(&mut self, unit: &Unit, cancelled: &dyn Fn() -> bool) -> Result<Report, ReviewerError> {
+        match unit {
+            Unit::Files(files) => self.files(files, cancelled),
+            Unit::Whole(files) => match catch_unwind(AssertUnwindSafe(|| self.whole(files, cancelled))) {
+                Ok(report) => report,
+                Err(_) => Err(ReviewerError::Failed {
+                    class: ErrorClass::Internal,
+                    summary: "the search for copies failed; that is a fault of revdeck".to_owned(),
+                }),
+            },
+        }
+    }
+
+    fn policy_version(&self) -> String {
+        self.policy_version.clone()
+    }
+
+    fn files_per_unit(&self) -> usize {
+        FILES_PER_UNIT
+    }
+
+    fn looks_at_the_whole(&self) -> bool {
+        self.builtin.limits().duplicate_code.enabled
+    }
+}
+
+/// The lines that a change added or changed.
+fn added(file: &FileChange) -> Vec<LineRange> {
+    file.hunks.iter().filter(|hunk| hunk.new_lines > 0).map(|hunk| hunk.new_range()).collect()
+}
+
+fn lines_of(text: &[u8]) -> u32 {
+    u32::try_from(memchr::memchr_iter(b'\n', text).count() + 1).unwrap_or(u32::MAX)
+}
+
+fn failed(error: GitError) -> ReviewerError {
+    ReviewerError::Failed { class: ErrorClass::Git, summary: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_version_moves_with_the_thresholds() {
+        let (one, other) = (policy_version("[long_method]\nmax_code_lines = 60\n"), policy_version(""));
+        assert_ne!(one, other);
+        assert_eq!(other, policy_version(""));
+        assert_eq!(one.len(), 16);
+    }
+}

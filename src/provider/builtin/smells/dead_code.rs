@@ -1,9 +1,0 @@
-//! DEAD_CODE: code that nothing uses or reaches.
-
-use super::Smell;
-use crate::provider::builtin::facts::Facts;
-use crate::provider::builtin::limits::Limits;
-use crate::provider::builtin::source::Source;
-
-/// See the module.
-pub fn check(_source: &Source<'_>, _facts: &Facts, _limits: &Limits, _out: &mut Vec<Smell>) {}

@@ -1,0 +1,207 @@
+//! Statements that are never reached, and conditions that are always the same.
+
+use super::names;
+use super::roles::Role;
+use super::{Dead, Walk, shown};
+use crate::domain::{Confidence, Priority, Severity};
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::{Node, NodeIndex};
+
+impl Walk<'_, '_> {
+    /// A `return` or the like: looks at what stands behind it in its block.
+    pub(super) fn terminator(&mut self, index: NodeIndex) {
+        if !self.limits.dead_code.unreachable_statements {
+            return;
+        }
+        let (source, kinds) = (self.source, &self.roles.kinds);
+        let mut statement = index;
+        let parent = source.nodes[index].parent as usize;
+        // `return x;` as an expression in Rust, `throw` in PHP and C#.
+        if kinds.expression_statement.is(source.nodes[parent].kind) {
+            statement = parent;
+        }
+        self.behind(statement);
+    }
+
+    /// `return` and `exit` are commands of a shell.
+    pub(super) fn bash_command(&mut self, index: NodeIndex) {
+        let source = self.source;
+        let name = source.child_in(index, self.roles.fields.name).map(|name| source.bytes(&source.nodes[name]));
+        if self.limits.dead_code.unreachable_statements
+            && matches!(name, Some(b"return" | b"exit" | b"break" | b"continue"))
+        {
+            self.behind(index);
+        }
+    }
+
+    fn behind(&mut self, statement: NodeIndex) {
+        let (source, roles, kinds) = (self.source, self.roles, &self.roles.kinds);
+        let node = &source.nodes[statement];
+        let block = node.parent as usize;
+        let is_block = roles.role(source.nodes[block].kind) == Role::Block
+            // Ruby's and Rust's names for other things.
+            && !(statement == block);
+        if !is_block || node.is_error() || source.nodes[block].is_error() {
+            return;
+        }
+        let end = source.nodes[block].end_index as usize;
+        let mut next = node.end_index as usize;
+        let mut found = None;
+        while next < end {
+            let sibling = &source.nodes[next];
+            if sibling.is_named() && roles.role(sibling.kind) != Role::Comment {
+                found = Some((next, sibling));
+                break;
+            }
+            // `return cond && a` without a separator, `a if b`: not a statement of its own.
+            if !sibling.is_named() && !matches!(source.bytes(sibling), b";" | b"\n" | b"") {
+                return;
+            }
+            next = sibling.end_index as usize;
+        }
+        let Some((dead, sibling)) = found else { return };
+        if self.may_be_reached(node, dead, sibling) || self.has_error_in(block, end) {
+            return;
+        }
+        let word = source.bytes(node).split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').next();
+        let word = word.and_then(|word| std::str::from_utf8(word).ok()).unwrap_or("return");
+        let text = source.text(sibling).lines().next().unwrap_or_default().trim();
+        self.flow.push(
+            Dead {
+                node: dead,
+                priority: Priority::P2,
+                severity: Severity::Medium,
+                confidence: if source.language == Language::Bash { Confidence::Medium } else { Confidence::High },
+                title: format!("`{}` is never reached", shown(text)),
+                explanation: format!(
+                    "The `{word}` in line {} ends the block before this statement can run.",
+                    node.row + 1
+                ),
+                subject: format!("unreachable {}", crate::domain::text::normalize_code(text)),
+                suggestion: None,
+            }
+            .smell(source),
+        );
+        let _ = kinds;
+    }
+
+    fn may_be_reached(&self, terminator: &Node, dead: NodeIndex, sibling: &Node) -> bool {
+        let (source, roles, kinds) = (self.source, self.roles, &self.roles.kinds);
+        if sibling.is_error() || sibling.end <= sibling.start {
+            return true;
+        }
+        // Two statements on one line are more often a macro or a misread construct.
+        if terminator.end_row == sibling.row
+            && source.language != Language::Bash
+            && matches!(source.language, Language::C | Language::Cpp)
+        {
+            return true;
+        }
+        match roles.role(sibling.kind) {
+            Role::Reachable | Role::Class | Role::Import => return true,
+            Role::Function => return !kinds.arrow_function.is(sibling.kind),
+            // `break` behind a `return` in a case is a habit.
+            Role::Terminator if kinds.break_statement.is(sibling.kind) => return true,
+            _ => {}
+        }
+        if kinds.case_statement.is(sibling.kind) || kinds.mod_item.is(sibling.kind) {
+            return true;
+        }
+        let text = source.bytes(sibling);
+        let starts = |words: &[&[u8]]| words.iter().any(|word| text.starts_with(word));
+        match source.language {
+            // A `yield` that is never reached makes a function a generator.
+            Language::Python => starts(&[b"yield"]),
+            // `var` and functions are known in all of the function.
+            Language::JavaScript | Language::TypeScript | Language::Tsx => {
+                starts(&[b"var ", b"function", b"async function"])
+            }
+            // The compiler once wanted it; labels make the rest reachable.
+            Language::Go => starts(&[b"panic("]),
+            Language::C | Language::Cpp => {
+                // A macro that looks like a call may be a label or a case: only of real statements we can be sure.
+                let after = source.nodes[dead].end_index as usize;
+                let _ = after;
+                text.first().is_some_and(u8::is_ascii_uppercase)
+                    || starts(&[b"case", b"default", b"__builtin_unreachable", b"assert"])
+            }
+            Language::Bash => starts(&[b"}", b";;"]),
+            _ => false,
+        }
+    }
+
+    /// The condition of an `if` or a loop.
+    pub(super) fn condition(&mut self, index: NodeIndex, is_loop: bool) {
+        if !self.limits.dead_code.constant_conditions {
+            return;
+        }
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let Some(mut condition) = source.child_in(index, fields.condition) else { return };
+        for _ in 0..3 {
+            let inner = source.children(condition).find(|&child| source.nodes[child].is_named());
+            match inner {
+                Some(inner)
+                    if kinds.parenthesized_expression.is(source.nodes[condition].kind)
+                        || self.is_condition_clause(condition) =>
+                {
+                    condition = inner;
+                }
+                _ => break,
+            }
+        }
+        let node = &source.nodes[condition];
+        let always = match source.bytes(node) {
+            b"true" | b"True" | b"TRUE" | b"1" => true,
+            b"false" | b"False" | b"FALSE" | b"0" | b"null" | b"nil" | b"None" | b"NULL" | b"nullptr" => false,
+            _ => return,
+        };
+        let keyword = source.bytes(&source.nodes[index]).split(|byte| !byte.is_ascii_alphabetic()).next();
+        let keyword =
+            keyword.and_then(|word| std::str::from_utf8(word).ok()).filter(|word| !word.is_empty()).unwrap_or("if");
+        // `while true` and `until false` are loops without an end; `do … while (0)` is another kind of node.
+        if is_loop && always != matches!(keyword, "until") {
+            return;
+        }
+        if source.language == Language::C && keyword == "while" && self.is_loop_foot(index) {
+            return;
+        }
+        // A code generator's or a template's business.
+        if names::is_silenced(source, &source.nodes[index]) || node.is_error() {
+            return;
+        }
+        let value = source.text(node);
+        let line = source.text(&source.nodes[index]).lines().next().unwrap_or_default().trim();
+        let mut smell = Dead {
+            node: condition,
+            priority: Priority::P3,
+            severity: Severity::Medium,
+            confidence: if self.facts.is_test_at(index) { Confidence::Low } else { Confidence::High },
+            title: format!("the condition of `{}` is always `{value}`", shown(line)),
+            explanation: format!(
+                "The condition is the literal `{value}`: {}.",
+                match (is_loop, always) {
+                    (true, _) => "the body of the loop never runs",
+                    (false, true) => "the branch always runs, and an `else` never does",
+                    (false, false) => "the branch never runs",
+                }
+            ),
+            subject: format!("constant condition {}", crate::domain::text::normalize_code(line)),
+            suggestion: None,
+        }
+        .smell(source);
+        smell.line_start = source.nodes[index].row + 1;
+        smell.anchor = (smell.line_start, smell.line_start);
+        smell.line_end = smell.line_end.max(smell.line_start);
+        self.flow.push(smell);
+    }
+
+    /// C++ wraps conditions once more.
+    fn is_condition_clause(&self, index: NodeIndex) -> bool {
+        let bytes = self.source.bytes(&self.source.nodes[index]);
+        bytes.first() == Some(&b'(') && bytes.last() == Some(&b')')
+    }
+
+    fn is_loop_foot(&self, index: NodeIndex) -> bool {
+        self.roles.kinds.do_statement.is(self.source.nodes[self.source.nodes[index].parent as usize].kind)
+    }
+}

@@ -1,0 +1,212 @@
+//! DEAD_CODE: unused imports, locals, parameters and private functions; statements that are never reached; conditions
+//! that are always the same.
+//!
+//! A name counts as used when it stands anywhere else in its scope, in a string as well: what is reported is sure rather
+//! than complete. Functions, locals and parameters in code that the parser could not make sense of are left alone.
+
+mod flow;
+mod functions;
+mod imports;
+mod locals;
+pub(super) mod names;
+pub(super) mod roles;
+
+use self::names::Names;
+use self::roles::{Role, Roles};
+use super::Smell;
+use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion};
+use crate::provider::builtin::facts::Facts;
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::limits::Limits;
+use crate::provider::builtin::source::{Node, NodeIndex, Source};
+
+/// See the module.
+pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
+    let mut walk = Walk::new(source, facts, limits);
+    walk.read();
+    walk.names.fill(source);
+    walk.report(out);
+}
+
+/// A function or class around the current node.
+#[derive(Debug, Clone, Copy)]
+struct Scope {
+    node: NodeIndex,
+    end: NodeIndex,
+    is_function: bool,
+    /// Ruby: methods from here on are private.
+    private: bool,
+}
+
+/// One pass over the nodes that collects what could be unused.
+struct Walk<'a, 's> {
+    source: &'a Source<'s>,
+    facts: &'a Facts,
+    limits: &'a Limits,
+    roles: &'static Roles,
+    names: Names,
+    scopes: Vec<Scope>,
+    imports: Vec<imports::Import>,
+    locals: Vec<locals::Local>,
+    functions: Vec<functions::Candidate>,
+    flow: Vec<Smell>,
+    /// Nodes that the parser made no sense of.
+    errors: Vec<NodeIndex>,
+    /// The file has imports or exports: its top level is its own.
+    is_module: bool,
+}
+
+impl<'a, 's> Walk<'a, 's> {
+    fn new(source: &'a Source<'s>, facts: &'a Facts, limits: &'a Limits) -> Self {
+        Self {
+            source,
+            facts,
+            limits,
+            roles: Roles::of(source.language),
+            names: Names::default(),
+            scopes: Vec::with_capacity(16),
+            imports: Vec::new(),
+            locals: Vec::new(),
+            functions: Vec::new(),
+            flow: Vec::new(),
+            errors: Vec::new(),
+            is_module: false,
+        }
+    }
+
+    fn read(&mut self) {
+        let nodes = &self.source.nodes;
+        for (index, node) in nodes.iter().enumerate() {
+            while self.scopes.last().is_some_and(|scope| scope.end <= index) {
+                self.scopes.pop();
+            }
+            if node.is_error() {
+                self.errors.push(index);
+            }
+            match self.roles.role(node.kind) {
+                Role::None => {
+                    if self.source.language == Language::Ruby {
+                        self.ruby_visibility(index, node);
+                    } else if self.roles.kinds.export_statement.is(node.kind) {
+                        self.is_module = true;
+                    } else if self.source.language == Language::Bash && self.roles.kinds.command.is(node.kind) {
+                        self.bash_command(index);
+                    }
+                }
+                Role::Import => self.import(index),
+                Role::Function => {
+                    self.function(index);
+                    self.open(index, node, true);
+                }
+                Role::Class => self.open(index, node, false),
+                Role::Declarator => self.declarator(index),
+                Role::Assignment => self.assignment(index),
+                Role::Terminator => self.terminator(index),
+                Role::Branch => self.condition(index, false),
+                Role::Loop => self.condition(index, true),
+                _ => {}
+            }
+        }
+    }
+
+    fn open(&mut self, index: NodeIndex, node: &Node, is_function: bool) {
+        self.scopes.push(Scope { node: index, end: node.end_index as usize, is_function, private: false });
+    }
+
+    /// `private` without arguments in a Ruby class.
+    fn ruby_visibility(&mut self, index: NodeIndex, node: &Node) {
+        if self.roles.kinds.identifier.is(node.kind)
+            && self.roles.kinds.body_statement.is(self.source.nodes[node.parent as usize].kind)
+            && let Some(scope) = self.scopes.last_mut()
+            && !scope.is_function
+            && self.source.nodes[node.parent as usize].parent as usize == scope.node
+        {
+            match self.source.bytes(&self.source.nodes[index]) {
+                b"private" => scope.private = true,
+                b"public" | b"protected" => scope.private = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// The outermost function around the current node: names in it are looked for in all of it.
+    fn function_scope(&self) -> Option<Scope> {
+        self.scopes.iter().copied().find(|scope| scope.is_function)
+    }
+
+    /// Whether the current node stands in a function and not in a class inside of it.
+    fn in_function(&self) -> bool {
+        self.scopes.last().is_some_and(|scope| scope.is_function)
+    }
+
+    fn has_error_in(&self, start: NodeIndex, end: NodeIndex) -> bool {
+        let first = self.errors.partition_point(|&error| error < start);
+        self.errors.get(first).is_some_and(|&error| error < end)
+    }
+
+    /// The bytes from a node's start to the start of another one in it: modifiers, annotations.
+    fn head(&self, from: NodeIndex, to: NodeIndex) -> &'s [u8] {
+        let (from, to) = (self.source.nodes[from].start as usize, self.source.nodes[to].start as usize);
+        self.source.text.get(from..to).unwrap_or_default()
+    }
+
+    /// The named child before a node, comments aside.
+    fn before(&self, index: NodeIndex) -> Option<&'a Node> {
+        let parent = self.source.nodes[index].parent as usize;
+        self.source
+            .children(parent)
+            .take_while(|&child| child < index)
+            .map(|child| &self.source.nodes[child])
+            .filter(|node| node.is_named() && self.roles.role(node.kind) != Role::Comment)
+            .last()
+    }
+
+    fn report(mut self, out: &mut Vec<Smell>) {
+        out.append(&mut self.flow);
+        self.report_imports(out);
+        self.report_locals(out);
+        self.report_functions(out);
+    }
+}
+
+/// What differs between the findings of this smell.
+struct Dead {
+    node: NodeIndex,
+    priority: Priority,
+    severity: Severity,
+    confidence: Confidence,
+    title: String,
+    explanation: String,
+    subject: String,
+    suggestion: Option<Suggestion>,
+}
+
+impl Dead {
+    fn smell(self, source: &Source<'_>) -> Smell {
+        let node = &source.nodes[self.node];
+        let lines = LineRange::new(node.row + 1, node.end_row + 1);
+        Smell {
+            kind: Kind::DeadCode,
+            priority: self.priority,
+            severity: self.severity,
+            confidence: self.confidence,
+            line_start: lines.start,
+            line_end: lines.end,
+            title: self.title,
+            explanation: self.explanation,
+            subject: self.subject,
+            anchor: (lines.start, lines.start),
+            figure: None,
+            quote: None,
+            suggestion: self.suggestion,
+        }
+    }
+}
+
+/// A name shortened for a title.
+fn shown(name: &str) -> String {
+    if name.chars().count() <= 60 { name.to_owned() } else { name.chars().take(59).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests;

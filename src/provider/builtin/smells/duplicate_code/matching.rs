@@ -1,0 +1,398 @@
+//! Which parts of two token streams are the same, names and literals aside.
+//!
+//! Fingerprints are winnowed hashes of [`GRAM`] token shapes (Schleimer, Wilkerson and Aiken: "Winnowing", 2003): every
+//! common run of `GRAM + WINDOW - 1` = 50 shapes shares one. A fingerprint in both streams is a seed; seeds grow to
+//! maximal runs, runs with a small gap between them are one copy. What a copy has to be beyond that is in [`Rules`].
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::lexer::{self, NAME, NUMBER, STRING, Token};
+
+/// Tokens of a fingerprint.
+pub const GRAM: usize = 24;
+/// Successive fingerprints of which one is kept.
+pub const WINDOW: usize = 27;
+/// Tokens that may differ between two runs of one copy.
+const GAP: u32 = 12;
+/// A run between gaps is at least this long; shorter ones are chance.
+const MIN_RUN: u32 = 12;
+/// A fingerprint that stands more often in one file belongs to a table or an idiom.
+const MAX_REPEATS: usize = 12;
+
+/// Takes a hash for what it is.
+#[derive(Default)]
+pub struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 << 8) ^ u64::from(byte);
+        }
+    }
+    fn write_u32(&mut self, value: u32) {
+        // The upper half chooses the group in a hash table, the lower one the bucket.
+        self.0 = u64::from(value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Identity>>;
+
+/// A fingerprint and the token it starts at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Print {
+    pub hash: u32,
+    pub at: u32,
+}
+
+/// The winnowed fingerprints, in order.
+pub fn fingerprints(tokens: &[Token]) -> Vec<Print> {
+    const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+    const TOP: u64 = {
+        let mut power = 1u64;
+        let mut n = 1;
+        while n < GRAM {
+            power = power.wrapping_mul(BASE);
+            n += 1;
+        }
+        power
+    };
+    let mut prints: Vec<Print> = Vec::with_capacity(tokens.len() / 10);
+    let mut window = [u32::MAX; WINDOW];
+    let mut rolling = 0u64;
+    // Where the least hash of the window stands, as the number of its gram.
+    let mut least = usize::MAX;
+    for (index, token) in tokens.iter().enumerate() {
+        if index >= GRAM {
+            let gone = spread(tokens[index - GRAM].shape);
+            rolling = rolling.wrapping_sub(gone.wrapping_mul(TOP));
+        }
+        rolling = rolling.wrapping_mul(BASE).wrapping_add(spread(token.shape));
+        let Some(gram) = (index + 1).checked_sub(GRAM) else { continue };
+        let hash = ((rolling ^ (rolling >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) as u32;
+        window[gram % WINDOW] = hash;
+        let before = least;
+        if least != usize::MAX && gram >= least + WINDOW {
+            // It has left the window.
+            let first = gram + 1 - WINDOW;
+            least = (first..=gram).min_by_key(|&g| (window[g % WINDOW], std::cmp::Reverse(g))).unwrap_or(gram);
+        } else if least == usize::MAX || hash <= window[least % WINDOW] {
+            least = gram;
+        }
+        // Until the first window is full its least may still change.
+        if gram + 1 == WINDOW || (gram >= WINDOW && least != before) {
+            prints.push(Print { hash: window[least % WINDOW], at: least as u32 });
+        }
+    }
+    if prints.is_empty() && least != usize::MAX {
+        prints.push(Print { hash: window[least % WINDOW], at: least as u32 });
+    }
+    prints
+}
+
+fn spread(shape: u32) -> u64 {
+    u64::from(shape).wrapping_mul(0xd6e8_feb8_6659_fd93) | 1
+}
+
+/// Tokens `a..a + length` of one stream have the shapes of `b..b + length` of the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Run {
+    pub a: u32,
+    pub b: u32,
+    pub length: u32,
+}
+
+/// Runs with small gaps between them, in order on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    pub runs: Vec<Run>,
+}
+
+impl Match {
+    /// First token and the one past the last, on the first side.
+    pub fn a(&self) -> (u32, u32) {
+        self.runs.first().zip(self.runs.last()).map_or((0, 0), |(first, last)| (first.a, last.a + last.length))
+    }
+
+    /// The same on the other side.
+    pub fn b(&self) -> (u32, u32) {
+        self.runs.first().zip(self.runs.last()).map_or((0, 0), |(first, last)| (first.b, last.b + last.length))
+    }
+
+    /// Tokens of equal shape.
+    pub fn tokens(&self) -> u32 {
+        self.runs.iter().map(|run| run.length).sum()
+    }
+
+    /// With its sides exchanged.
+    pub fn swapped(&self) -> Self {
+        Self { runs: self.runs.iter().map(|run| Run { a: run.b, b: run.a, length: run.length }).collect() }
+    }
+
+    /// What is left of it between two tokens of the first side.
+    pub fn clip(&self, from: u32, to: u32) -> Self {
+        let runs = self.runs.iter().filter_map(|run| {
+            let (start, end) = (run.a.max(from), (run.a + run.length).min(to));
+            (start < end).then(|| Run { a: start, b: run.b + (start - run.a), length: end - start })
+        });
+        Self { runs: runs.collect() }
+    }
+
+    /// The pairs of tokens that stand for each other.
+    pub fn pairs<'a>(&'a self, a: &'a [Token], b: &'a [Token]) -> impl Iterator<Item = (&'a Token, &'a Token)> {
+        self.runs.iter().flat_map(move |run| {
+            let length = run.length as usize;
+            a[run.a as usize..][..length].iter().zip(&b[run.b as usize..][..length])
+        })
+    }
+}
+
+/// Fingerprints by hash; those that repeat too often are left out.
+pub fn by_hash(prints: &[Print]) -> FastMap<u32, Vec<u32>> {
+    let mut map: FastMap<u32, Vec<u32>> = FastMap::default();
+    for print in prints {
+        map.entry(print.hash).or_default().push(print.at);
+    }
+    map.retain(|_, places| places.len() <= MAX_REPEATS);
+    map
+}
+
+/// The copies between two streams; `None` for `b` means that `a` is held against itself, later against earlier places.
+pub fn copies(a: &[Token], a_prints: &FastMap<u32, Vec<u32>>, b: Option<(&[Token], &[Print])>) -> Vec<Match> {
+    let mut runs: Vec<Run> = Vec::new();
+    match b {
+        Some((b, prints)) => {
+            // The last run on a diagonal: seeds inside of it are known.
+            let mut reached: FastMap<u64, u32> = FastMap::default();
+            for print in prints {
+                for &place in a_prints.get(&print.hash).into_iter().flatten() {
+                    grow(a, b, place, print.at, u32::MAX, &mut reached, &mut runs);
+                }
+            }
+        }
+        None => {
+            let mut reached: FastMap<u64, u32> = FastMap::default();
+            for places in a_prints.values().filter(|places| places.len() > 1) {
+                for (index, &late) in places.iter().enumerate() {
+                    for &early in &places[..index] {
+                        grow(a, a, late, early, late - early, &mut reached, &mut runs);
+                    }
+                }
+            }
+        }
+    }
+    chain(runs, b.is_none())
+}
+
+/// Grows a seed to both sides as far as the shapes agree, at most to `limit` tokens.
+fn grow(
+    a: &[Token],
+    b: &[Token],
+    at_a: u32,
+    at_b: u32,
+    limit: u32,
+    reached: &mut FastMap<u64, u32>,
+    runs: &mut Vec<Run>,
+) {
+    let diagonal = (u64::from(at_a) + (1 << 32)).wrapping_sub(u64::from(at_b)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    if reached.get(&diagonal).is_some_and(|&end| at_a < end) {
+        return;
+    }
+    let (mut start_a, mut start_b) = (at_a as usize, at_b as usize);
+    let (mut end_a, mut end_b) = (start_a, start_b);
+    while end_a < a.len() && end_b < b.len() && a[end_a].shape == b[end_b].shape {
+        end_a += 1;
+        end_b += 1;
+    }
+    if end_a - start_a < GRAM {
+        // Equal hashes of different shapes.
+        return;
+    }
+    while start_a > 0 && start_b > 0 && a[start_a - 1].shape == b[start_b - 1].shape {
+        start_a -= 1;
+        start_b -= 1;
+    }
+    reached.insert(diagonal, end_a as u32);
+    // A text that overlaps its own copy repeats itself: the first period stands for all.
+    let length = ((end_a - start_a) as u32).min(limit);
+    runs.push(Run { a: start_a as u32, b: start_b as u32, length });
+}
+
+fn chain(mut runs: Vec<Run>, same_file: bool) -> Vec<Match> {
+    runs.sort_unstable();
+    runs.dedup();
+    let mut copies: Vec<Match> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    for run in runs.into_iter().filter(|run| run.length >= MIN_RUN) {
+        open.retain(|&index| copies[index].a().1 + GAP >= run.a);
+        let fits = open.iter().copied().find(|&index| {
+            let ((_, a_end), (_, b_end)) = (copies[index].a(), copies[index].b());
+            let apart = !same_file || run.b + run.length <= copies[index].a().0;
+            apart && run.a >= a_end && run.b >= b_end && run.b - b_end <= GAP
+        });
+        match fits {
+            Some(index) => copies[index].runs.push(run),
+            None => {
+                open.push(copies.len());
+                copies.push(Match { runs: vec![run] });
+            }
+        }
+    }
+    copies
+}
+
+/// What a copy must be to be worth a person's look.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    pub min_tokens: u32,
+    pub min_lines: u32,
+    /// Percent.
+    pub min_similarity: u32,
+    /// Test code may repeat so many times more.
+    pub test_factor: f64,
+}
+
+/// Shares of a copy, in percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Likeness {
+    /// Tokens that are the same to the letter, of all tokens of the longer side, gaps included.
+    pub similarity: u32,
+    pub verbatim: bool,
+}
+
+/// How alike the two sides are. `None` when names do not stand for each other: then only the shape is the same.
+pub fn likeness(copy: &Match, a: &[Token], b: &[Token]) -> Option<Likeness> {
+    let (a_range, b_range) = (copy.a(), copy.b());
+    let total = (a_range.1 - a_range.0).max(b_range.1 - b_range.0).max(1);
+    let (mut equal, mut names, mut consistent) = (0u32, 0u32, 0u32);
+    let mut there: FastMap<u32, u32> = FastMap::default();
+    let mut back: FastMap<u32, u32> = FastMap::default();
+    for (one, other) in copy.pairs(a, b) {
+        equal += u32::from(one.exact == other.exact);
+        if one.shape == NAME {
+            let known = there.contains_key(&one.exact) || back.contains_key(&other.exact);
+            let agrees = *there.entry(one.exact).or_insert(other.exact) == other.exact
+                && *back.entry(other.exact).or_insert(one.exact) == one.exact;
+            // The first time a name appears it says nothing, unless it is the same.
+            if known || one.exact == other.exact {
+                names += 1;
+                consistent += u32::from(agrees);
+            }
+        }
+    }
+    let verbatim = equal == total;
+    if !verbatim && consistent * 100 < names * 80 {
+        return None;
+    }
+    Some(Likeness { similarity: equal * 100 / total, verbatim })
+}
+
+/// Whether tokens are a table, a signature, a list of accessors or another thing that repeats itself.
+pub fn is_boilerplate(tokens: &[Token]) -> bool {
+    let length = tokens.len();
+    if length < GRAM {
+        return true;
+    }
+    let (mut literals, mut separators, mut assignments, mut steps) = (0, 0, 0, 0);
+    let mut last = 0;
+    for token in tokens {
+        match token.shape {
+            NUMBER | STRING => literals += 1,
+            NAME => {}
+            _ if lexer::is(token, ",") || lexer::is(token, ":") => separators += 1,
+            _ if lexer::is(token, "=") => assignments += 1,
+            // A call, a branch, a way out.
+            _ if lexer::is(token, "(") => steps += usize::from(last == NAME),
+            _ if STEPS.iter().any(|word| lexer::is(token, word)) => steps += 1,
+            _ => {}
+        }
+        last = token.shape;
+    }
+    // A table of literals: arrays, maps, cases of a test; a signature or a list of fields.
+    if (literals + separators) * 100 >= length * 45 || (steps + assignments) * 14 < length || steps < 3 {
+        return true;
+    }
+    (2..=(length * 3 / 5).min(40)).any(|period| {
+        let equal = tokens.iter().zip(&tokens[period..]).filter(|(one, next)| one.shape == next.shape).count();
+        equal * 100 >= (length - period) * 82
+    })
+}
+
+/// Key words with which something happens, in all languages, and the operators that call or assign in some.
+const STEPS: &[&str] = &[
+    "if", "for", "foreach", "while", "return", "unless", "then", "do", "yield", "await", "throw", "raise", "match",
+    "switch", "->", ":=", "+=", "-=", "<<", "?.",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::builtin::language::Language;
+
+    fn lex(text: &str) -> Vec<Token> {
+        lexer::tokens(Language::Go, text.as_bytes())
+    }
+
+    #[test]
+    fn every_run_of_fifty_shapes_shares_a_fingerprint() {
+        // A pseudo-random stream, and the same 50 tokens of it inside of another one at every offset.
+        let mut state = 1u32;
+        let mut random = move || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state >> 24
+        };
+        let mut stream =
+            |n: usize| -> Vec<Token> { (0..n).map(|_| Token { shape: random() + 10, exact: 0, line: 1 }).collect() };
+        let (one, frame) = (stream(400), stream(400));
+        for offset in 0..300 {
+            let mut other = frame.clone();
+            other.splice(offset..offset, one[offset..offset + GRAM + WINDOW - 1].to_vec());
+            let map = by_hash(&fingerprints(&one));
+            let found = copies(&one, &map, Some((&other, &fingerprints(&other))));
+            assert!(
+                found.iter().any(|copy| copy.runs.contains(&Run { a: offset as u32, b: offset as u32, length: 50 })
+                    || copy.tokens() >= 50),
+                "offset {offset}"
+            );
+        }
+        let density = fingerprints(&stream(100_000)).len();
+        assert!((5_000..9_500).contains(&density), "{density}");
+    }
+
+    #[test]
+    fn names_must_stand_for_each_other() {
+        let one = lex(
+            "func a(x, y) { if x > y { return x - y }; z := f(x, y); for z > x { z = z - x; y = y + z }; return z }",
+        );
+        let renamed = lex(
+            "func b(p, q) { if p > q { return p - q }; r := g(p, q); for r > p { r = r - p; q = q + r }; return r }",
+        );
+        let shuffled = lex(
+            "func b(p, q) { if q > p { return r - s }; t := g(v, q); for w > p { q = m - w; p = q + r }; return p }",
+        );
+        let like = |other: &[Token]| {
+            let copy = Match { runs: vec![Run { a: 0, b: 0, length: one.len() as u32 }] };
+            likeness(&copy, &one, other)
+        };
+        assert_eq!(like(&one), Some(Likeness { similarity: 100, verbatim: true }));
+        assert!(like(&renamed).is_some_and(|like| (45..75).contains(&like.similarity) && !like.verbatim));
+        assert_eq!(like(&shuffled), None);
+    }
+
+    #[test]
+    fn tables_and_accessors_are_boilerplate() {
+        let accessors: String = (0..9).map(|n| format!("func (s S) Get{n}() int {{ return s.f{n} }}\n")).collect();
+        let table: String = (0..30).map(|n| format!("{{ \"a{n}\", {n}, f{n} }},\n")).collect();
+        assert!(is_boilerplate(&lex(&accessors)));
+        assert!(is_boilerplate(&lex(&table)));
+        let code = "total := 0\nfor _, item := range items {\nif item.Price <= 0 || item.Count == 0 {\ncontinue\n}\nprice := item.Price * \
+                    item.Count\nif item.Discount > limit {\nprice = price - item.Discount\n}\ntotal += price\n}\nreturn total, nil\n";
+        assert!(!is_boilerplate(&lex(code)));
+    }
+}

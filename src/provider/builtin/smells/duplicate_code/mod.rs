@@ -1,0 +1,290 @@
+//! DUPLICATE_CODE: code that stands twice, names aside. [`check`] looks within a file, [`search::CloneSearch`] for what a
+//! change adds across a snapshot, [`index::CloneIndex`] across a set of files.
+//!
+//! Similarity is the share of tokens that are the same to the letter, of the tokens of the longer side: 100 % is a plain
+//! copy, a copy with all names changed has about 50 to 60 %. Names that are changed have to be changed alike all over.
+//! Imports, tables of literals and lists of accessors are no copies; one finding per place, on the later one.
+
+pub mod index;
+mod lexer;
+mod matching;
+mod pack;
+pub mod search;
+
+use self::lexer::Token;
+use self::matching::{Likeness, Match, Rules};
+use super::Smell;
+use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, text};
+use crate::provider::builtin::facts::{Facts, Function};
+use crate::provider::builtin::limits::Limits;
+use crate::provider::builtin::source::Source;
+
+/// Copies within one file; the later place is reported and names the earlier one.
+pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
+    let tokens = lexer::tokens(source.language, source.text);
+    let rules = Rules::of(limits);
+    if tokens.len() < 2 * rules.min_tokens as usize {
+        return;
+    }
+    let prints = matching::by_hash(&matching::fingerprints(&tokens));
+    let place = Place::new(source, facts);
+    let found = matching::copies(&tokens, &prints, None)
+        .into_iter()
+        .filter_map(|copy| place.judge(&copy, &tokens, &tokens, &rules))
+        .map(|judged| Found { there_path: source.path.to_owned(), there_facts: Some(facts), judged })
+        .collect();
+    out.extend(place.smells(found, limits));
+}
+
+impl Rules {
+    fn of(limits: &Limits) -> Self {
+        let limit = &limits.duplicate_code;
+        Self {
+            min_tokens: limit.min_tokens,
+            min_lines: limit.min_lines,
+            min_similarity: limit.low_similarity,
+            test_factor: limits.grading.test_factor,
+        }
+    }
+}
+
+/// A copy that holds against the rules.
+#[derive(Debug, Clone)]
+struct Judged {
+    copy: Match,
+    here: LineRange,
+    there: LineRange,
+    likeness: Likeness,
+    is_test: bool,
+}
+
+/// A judged copy with where its other side stands.
+struct Found<'a> {
+    there_path: String,
+    /// Known when the other side is in a file that was parsed.
+    there_facts: Option<&'a Facts>,
+    judged: Judged,
+}
+
+/// The file on whose side findings are reported.
+struct Place<'a> {
+    path: &'a str,
+    text: &'a [u8],
+    facts: Option<&'a Facts>,
+    test_lines: Vec<LineRange>,
+    is_test_file: bool,
+}
+
+impl<'a> Place<'a> {
+    fn new(source: &Source<'a>, facts: &'a Facts) -> Self {
+        let lines = |&(start, end): &(u32, u32)| {
+            let first = source.nodes.get(start as usize).map_or(0, |node| node.row + 1);
+            let last = (end as usize).checked_sub(1).and_then(|last| source.nodes.get(last));
+            LineRange::new(first, last.map_or(first, |node| node.end_row + 1))
+        };
+        let functions = facts.functions.iter().filter(|function| function.is_test);
+        let test_lines = facts
+            .test_ranges
+            .iter()
+            .map(lines)
+            .chain(functions.map(|function| LineRange::new(function.line_start, function.line_end)));
+        Self {
+            path: source.path,
+            text: source.text,
+            facts: Some(facts),
+            test_lines: test_lines.collect(),
+            is_test_file: facts.is_test_file,
+        }
+    }
+
+    fn is_test(&self, lines: LineRange) -> bool {
+        self.is_test_file || self.test_lines.iter().any(|test| test.start <= lines.start && lines.end <= test.end)
+    }
+
+    /// Cuts a copy to what a person would call one and says how alike its sides are; `None` if it is none.
+    fn judge(&self, copy: &Match, a: &[Token], b: &[Token], rules: &Rules) -> Option<Judged> {
+        if copy.tokens() < rules.min_tokens {
+            return None;
+        }
+        let copy = self.whole_functions(copy, a, rules);
+        let copy = whole_lines(&copy, a, rules);
+        let (start, end) = copy.a();
+        let part = a.get(start as usize..end as usize)?;
+        let (first, last) = (part.first()?.line, part.last()?.line);
+        let here = LineRange::new(first, last);
+        let is_test = self.is_test(here);
+        let factor = if is_test { rules.test_factor.max(1.0) } else { 1.0 };
+        if f64::from(copy.tokens()) < f64::from(rules.min_tokens) * factor
+            || code_lines(part) < rules.min_lines
+            || matching::is_boilerplate(part)
+        {
+            return None;
+        }
+        let likeness = matching::likeness(&copy, a, b)?;
+        if likeness.similarity < rules.min_similarity {
+            return None;
+        }
+        let (there_start, there_end) = copy.b();
+        let there =
+            LineRange::new(b.get(there_start as usize)?.line, b.get((there_end as usize).checked_sub(1)?)?.line);
+        Some(Judged { copy, here, there, likeness, is_test })
+    }
+
+    /// The end of one function and the head of the next are no copy, unless they are long enough by themselves.
+    fn whole_functions(&self, copy: &Match, a: &[Token], rules: &Rules) -> Match {
+        let Some(facts) = self.facts else { return copy.clone() };
+        let (mut start, mut end) = copy.a();
+        let Some((first, last)) = a.get(start as usize).zip(a.get((end as usize).wrapping_sub(1))) else {
+            return copy.clone();
+        };
+        let (first, last) = (first.line, last.line);
+        for function in facts.functions.iter().filter(|function| function.outer.is_none()) {
+            let (head, foot) = (function.line_start, function.line_end);
+            if head < first && first <= foot && foot < last {
+                let after = start + a[start as usize..end as usize].partition_point(|token| token.line <= foot) as u32;
+                if after - start < rules.min_tokens {
+                    start = after;
+                }
+            } else if first < head && head <= last && last < foot {
+                let before = start + a[start as usize..end as usize].partition_point(|token| token.line < head) as u32;
+                if end - before < rules.min_tokens {
+                    end = before;
+                }
+            }
+        }
+        copy.clip(start, end.max(start))
+    }
+
+    /// One smell per place: of copies that overlap here the best one stands, the others are counted.
+    fn smells(&self, mut found: Vec<Found<'_>>, limits: &Limits) -> Vec<Smell> {
+        found.sort_by(|one, other| {
+            let key = |found: &Found<'_>| (found.judged.copy.tokens(), found.judged.likeness.similarity);
+            key(other).cmp(&key(one)).then_with(|| {
+                let place = |found: &Found<'_>| (found.judged.here.start, found.judged.there.start);
+                (place(one), &one.there_path).cmp(&(place(other), &other.there_path))
+            })
+        });
+        let mut kept: Vec<(Found<'_>, u32)> = Vec::new();
+        for copy in found {
+            let here = copy.judged.here;
+            let same = kept.iter_mut().find(|(known, _)| known.judged.here.overlaps(here));
+            match same {
+                Some((known, others)) => {
+                    let elsewhere =
+                        known.there_path != copy.there_path || !known.judged.there.overlaps(copy.judged.there);
+                    *others += u32::from(elsewhere);
+                }
+                None => kept.push((copy, 0)),
+            }
+        }
+        kept.sort_by_key(|(copy, _)| copy.judged.here.start);
+        kept.iter().map(|(copy, others)| self.smell(copy, *others, limits)).collect()
+    }
+
+    fn smell(&self, found: &Found<'_>, others: u32, limits: &Limits) -> Smell {
+        let Judged { copy, here, there, likeness, is_test } = &found.judged;
+        let limit = &limits.duplicate_code;
+        let severity = match likeness.similarity {
+            high if high >= limit.high_similarity => Severity::High,
+            medium if medium >= limit.medium_similarity => Severity::Medium,
+            _ => Severity::Low,
+        };
+        let tokens = copy.tokens();
+        let long = tokens >= 4 * limit.min_tokens;
+        let priority = match severity {
+            _ if *is_test => Priority::P3,
+            Severity::High | Severity::Critical => Priority::P2,
+            Severity::Medium if long => Priority::P2,
+            _ => Priority::P3,
+        };
+        let severity = if *is_test { severity.min(Severity::Medium) } else { severity };
+        let confidence = match severity {
+            Severity::High | Severity::Critical => Confidence::High,
+            Severity::Medium => Confidence::Medium,
+            Severity::Low => Confidence::Low,
+        };
+        let name_of = |facts: Option<&Facts>, lines: LineRange| {
+            facts.and_then(|facts| function_at(facts, lines)).map(|f| f.name.clone())
+        };
+        let here_name = name_of(self.facts, *here);
+        let there_name = name_of(found.there_facts, *there);
+        let lines = here.end - here.start + 1;
+        let place = format!("{}:{}-{}", found.there_path, there.start, there.end);
+        let like =
+            if likeness.verbatim { "to the letter".to_owned() } else { format!("{} % the same", likeness.similarity) };
+        let also = match others {
+            0 => String::new(),
+            n => format!(", and {} more", text::count(n as usize, "place")),
+        };
+        Smell {
+            kind: Kind::DuplicateCode,
+            priority,
+            severity,
+            confidence,
+            line_start: here.start,
+            line_end: here.end,
+            title: format!("{} repeat {place}, {like}", text::count(lines as usize, "line")),
+            explanation: format!(
+                "{tokens} tokens of lines {}-{} stand in {place}{also} as well and {} % of them are the same to the letter \
+                 (limit {} tokens): a change to one place has to be made to the other.",
+                here.start, here.end, likeness.similarity, limit.min_tokens
+            ),
+            subject: format!(
+                "{} ~ {} {}",
+                here_name.unwrap_or_else(|| self.first_line(here.start)),
+                if found.there_path == self.path { "" } else { &found.there_path },
+                there_name.unwrap_or_default()
+            ),
+            anchor: (here.start, here.end.min(here.start + 2)),
+            figure: None,
+            quote: None,
+            suggestion: None,
+        }
+    }
+
+    fn first_line(&self, line: u32) -> String {
+        let bytes = self.text.split(|&byte| byte == b'\n').nth(line.saturating_sub(1) as usize).unwrap_or_default();
+        text::normalize_code(&String::from_utf8_lossy(bytes))
+    }
+}
+
+fn function_at(facts: &Facts, lines: LineRange) -> Option<&Function> {
+    // Functions are in document order: the last one that holds the place is the innermost.
+    let inside = facts.functions.iter().rev().find(|f| f.line_start <= lines.start && lines.end <= f.line_end);
+    inside.or_else(|| facts.functions.iter().find(|f| lines.start <= f.line_start && f.line_start <= lines.end))
+}
+
+fn code_lines(tokens: &[Token]) -> u32 {
+    let mut last = 0;
+    tokens.iter().fold(0, |lines, token| {
+        let new = token.line != last;
+        last = token.line;
+        lines + u32::from(new)
+    })
+}
+
+/// Without the part of a line that it starts or ends in, and without closing brackets before its first statement, as
+/// long as that leaves it long enough.
+fn whole_lines(copy: &Match, a: &[Token], rules: &Rules) -> Match {
+    let (mut start, mut end) = copy.a();
+    let starts_line = |at: u32| at == 0 || a[at as usize - 1].line != a[at as usize].line;
+    let is_foot = |at: u32| ["}", ")", "]", ";", ",", "end"].iter().any(|text| lexer::is(&a[at as usize], text));
+    let mut cut = start;
+    while cut < end && (!starts_line(cut) || is_foot(cut)) {
+        cut += 1;
+    }
+    if end - cut >= rules.min_tokens {
+        start = cut;
+    }
+    let mut cut = end;
+    while cut > start && (cut as usize) < a.len() && a[cut as usize - 1].line == a[cut as usize].line {
+        cut -= 1;
+    }
+    if cut - start >= rules.min_tokens {
+        end = cut;
+    }
+    copy.clip(start, end)
+}
+
+#[cfg(test)]
+mod tests;

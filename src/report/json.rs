@@ -1,0 +1,79 @@
+//! The JSON objects: one object each, `"version": 1`, snake_case, times as RFC 3339, paths relative to the repository.
+//!
+//! Invariant: a key that a run or a finding can have is always there, with `null` or an empty value where there is
+//! nothing to say, so that readers need no guesses. Renaming or removing a key raises the version.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::{Coverage, Disposition, Finding, RunRecord, SCHEMA_VERSION};
+
+/// Keys of a run that its record leaves out when there is nothing to say.
+const OPTIONAL_OF_RUN: [&str; 7] = [
+    "superseded_by",
+    "reused_from",
+    "carried_over_from",
+    "cancel_reason",
+    "cancel_note",
+    "error_class",
+    "error_summary",
+];
+
+/// A run with every key.
+pub fn run(run: &RunRecord) -> Value {
+    let mut value = encoded(run);
+    for key in OPTIONAL_OF_RUN {
+        value.entry(key).or_insert(Value::Null);
+    }
+    if let Some(Value::Object(coverage)) = value.get_mut("coverage") {
+        coverage.remove("files");
+        coverage.remove("left_out");
+    }
+    Value::Object(value)
+}
+
+/// A finding with every key.
+pub fn finding(finding: &Finding) -> Value {
+    let mut value = encoded(finding);
+    value.entry("suggestion").or_insert(Value::Null);
+    Value::Object(value)
+}
+
+/// Coverage with its lists.
+pub fn coverage(coverage: &Coverage) -> Value {
+    let mut value = encoded(coverage);
+    for key in ["files", "left_out"] {
+        value.entry(key).or_insert_with(|| json!([]));
+    }
+    Value::Object(value)
+}
+
+/// What `review --wait` and `show RUN` print: `run`, `findings`, `coverage`, `notes`.
+pub fn review(record: &RunRecord, findings: &[Finding], covered: &Coverage, notes: &[String]) -> Value {
+    versioned([
+        ("run", run(record)),
+        ("findings", findings.iter().map(finding).collect()),
+        ("coverage", coverage(covered)),
+        ("notes", json!(notes)),
+    ])
+}
+
+/// What `show FINDING` prints: `finding`, `history`.
+pub fn finding_with_history(shown: &Finding, history: &[Disposition]) -> Value {
+    versioned([("finding", finding(shown)), ("history", json!(history))])
+}
+
+/// An object with `version` first.
+pub fn versioned<const N: usize>(parts: [(&str, Value); N]) -> Value {
+    let mut object = Map::new();
+    object.insert("version".to_owned(), json!(SCHEMA_VERSION));
+    object.extend(parts.into_iter().map(|(key, value)| (key.to_owned(), value)));
+    Value::Object(object)
+}
+
+/// Our own types always encode to objects; anything else would show as an empty one.
+fn encoded(value: &impl serde::Serialize) -> Map<String, Value> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(object)) => object,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,173 @@
+//! Findings as Markdown for a pull request, an issue or a file.
+//!
+//! Invariant: nothing that comes from code, file names or models can become markup, a link, a mention, or leave its
+//! code fence.
+
+use std::collections::BTreeMap;
+
+use super::look::Look;
+use super::text;
+use crate::domain::text::{lines, one_line};
+use crate::domain::{Coverage, Finding, FindingStatus, RunRecord, RunStatus};
+
+/// A review with its findings by file.
+pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Coverage, notes: &[String]) -> String {
+    let mut page = format!("## Review of {}\n\n", code(&run.scope.to_string()));
+    if run.status != RunStatus::Completed {
+        page.push_str(&format!("**{}**\n\n", escape(&text::ending(&plain(look), run))));
+    }
+    page.push_str(&format!("{}\n\n", escape(&text::summary(&plain(look), findings, coverage))));
+    page.push_str(&by_file(findings));
+    for note in notes {
+        page.push_str(&format!("> {}\n", escape(note)));
+    }
+    page
+}
+
+/// Findings grouped by file.
+pub fn by_file(findings: &[Finding]) -> String {
+    let mut files: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings {
+        files.entry(&finding.repo_relative_path).or_default().push(finding);
+    }
+    let mut page = String::new();
+    for (path, mut findings) in files {
+        findings.sort_by_key(|finding| (finding.line_start, finding.line_end, finding.priority));
+        page.push_str(&format!("### {}\n\n", code(path)));
+        for finding in findings {
+            page.push_str(&self::finding(finding));
+        }
+    }
+    page
+}
+
+/// One finding as a list item.
+pub fn finding(finding: &Finding) -> String {
+    let status = match finding.status {
+        FindingStatus::Open => String::new(),
+        status => format!(" ({status})"),
+    };
+    let mut item = format!(
+        "- **{} {}** line {}: {}{status}\n\n",
+        finding.priority,
+        escape(finding.kind.word()),
+        text::place(finding),
+        escape(&finding.title)
+    );
+    if !finding.explanation.is_empty() {
+        item.push_str(&format!("  {}\n\n", escape(&finding.explanation)));
+    }
+    if !finding.quoted_code.is_empty() {
+        item.push_str(&fence(&finding.quoted_code, language(&finding.repo_relative_path)));
+    }
+    if let Some(suggestion) = &finding.suggestion {
+        item.push_str(&format!("  Suggestion: {}\n\n", escape(&suggestion.text)));
+        if let Some(replacement) = &suggestion.replacement {
+            item.push_str(&fence(replacement, language(&finding.repo_relative_path)));
+        }
+    }
+    item.push_str(&format!("  {}\n\n", code(finding.finding_id.as_str())));
+    item
+}
+
+fn plain(look: &Look) -> Look {
+    Look { color: false, ..*look }
+}
+
+/// Text in which nothing is markup. Mentions, issue numbers and bare addresses are broken by an empty comment, which
+/// shows as nothing: a backslash does not keep code hosts from linking them.
+pub fn escape(text: &str) -> String {
+    let text = one_line(text);
+    let mut escaped = String::with_capacity(text.len() + 8);
+    let mut rest = text.as_ref();
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '!' | '|' | '~' | '+' | '-' | '=' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            '#' => escaped.push_str("\\#<!-- -->"),
+            '@' => escaped.push_str("@<!-- -->"),
+            ':' if after.starts_with("//") => escaped.push_str(":<!-- -->"),
+            '.' if escaped.as_bytes().last_chunk::<3>().is_some_and(|end| end.eq_ignore_ascii_case(b"www")) => {
+                escaped.push_str("<!-- -->.");
+            }
+            // `1.` and `1)` at the beginning of a line would be a list.
+            '.' if escaped.chars().all(|c| c.is_ascii_digit()) => escaped.push_str("\\."),
+            c => escaped.push(c),
+        }
+        rest = after;
+    }
+    escaped
+}
+
+/// A code span that its content cannot end.
+pub fn code(text: &str) -> String {
+    let text = one_line(text);
+    let ticks = "`".repeat(longest_run(&text, '`') + 1);
+    let pad = if text.starts_with('`') || text.ends_with('`') || text.trim().is_empty() { " " } else { "" };
+    format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+/// A fenced block inside a list item, its fence longer than any in the code.
+fn fence(code: &str, language: &str) -> String {
+    let code = lines(code, 4);
+    let ticks = "`".repeat((longest_run(&code, '`') + 1).max(3));
+    let mut block = format!("  {ticks}{language}\n");
+    for line in code.trim_end_matches('\n').split('\n') {
+        block.push_str(format!("  {line}").trim_end());
+        block.push('\n');
+    }
+    block.push_str(&format!("  {ticks}\n\n"));
+    block
+}
+
+fn longest_run(text: &str, wanted: char) -> usize {
+    text.split(|c| c != wanted).map(str::len).max().unwrap_or(0)
+}
+
+/// The file's ending, when it is a plain word.
+fn language(path: &str) -> &str {
+    match path.rsplit_once('.') {
+        Some((_, ending)) if ending.len() <= 8 && ending.chars().all(|c| c.is_ascii_alphanumeric()) => ending,
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_becomes_markup() {
+        for (hostile, expected) in [
+            ("plain words", "plain words"),
+            ("<script>&", "&lt;script&gt;&amp;"),
+            ("`x` **b** _i_", "\\`x\\` \\*\\*b\\*\\* \\_i\\_"),
+            ("[a](b) ![c](d)", "\\[a\\]\\(b\\) \\!\\[c\\]\\(d\\)"),
+            ("ask @admin in #12", "ask @<!-- -->admin in \\#<!-- -->12"),
+            ("see https://evil.example", "see https:<!-- -->//evil.example"),
+            ("WWW.evil.example", "WWW<!-- -->.evil.example"),
+            ("1. item\n# head", "1\\. item \\#<!-- --> head"),
+            ("a | b ~~c~~", "a \\| b \\~\\~c\\~\\~"),
+        ] {
+            assert_eq!(escape(hostile), expected, "{hostile:?}");
+        }
+    }
+
+    #[test]
+    fn code_cannot_end_its_span_or_fence() {
+        assert_eq!(code("a.rs"), "`a.rs`");
+        assert_eq!(code("a`b``c"), "```a`b``c```");
+        assert_eq!(code("`x`"), "`` `x` ``");
+        let block = fence("x\n````\n</details>\n", "rs");
+        assert_eq!(block, "  `````rs\n  x\n  ````\n  </details>\n  `````\n\n");
+        assert_eq!(language("a/b.rs"), "rs");
+        assert_eq!(language("a/b.r`s"), "");
+        assert_eq!(language("Makefile"), "");
+    }
+}

@@ -1,0 +1,93 @@
+//! Ending a run because somebody asks: at once when it has not begun, else by its worker, else by force.
+
+use std::time::{Duration, Instant};
+
+use super::{Cancelled, Runner, RunnerError, process};
+use crate::domain::{CancelReason, RunId, RunRecord, RunStatus};
+use crate::review::Replayed;
+
+/// How long a killed process may take to be gone.
+const GONE: Duration = Duration::from_secs(5);
+
+/// What stands in the way of a run's end.
+enum Stage {
+    Over,
+    Waiting,
+    Working,
+}
+
+impl Runner {
+    /// Asks a run to end; waits for it, and ends its process group after [`Runner::ANSWER`]. What it has found is kept.
+    pub fn cancel(&self, run: &RunId, note: &str) -> Result<Cancelled, RunnerError> {
+        let stage = self.store.locked_as(|locked| -> Result<Stage, RunnerError> {
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run(run)) };
+            if record.status.is_terminal() {
+                return Ok(Stage::Over);
+            }
+            let asked = locked.update_run(run, self.ambient.now(), |record| {
+                // A person's word stands above the harness's.
+                record.cancel_reason = Some(CancelReason::UserStop);
+                note.clone_into(&mut record.cancel_note);
+            })?;
+            if asked.status != RunStatus::Pending {
+                return Ok(Stage::Working);
+            }
+            self.settle_pending(locked, &asked)?;
+            Ok(Stage::Waiting)
+        })?;
+        match stage {
+            Stage::Over => Ok(Cancelled::AlreadyOver),
+            Stage::Waiting => {
+                self.start_pending_or_say();
+                Ok(Cancelled::BeforeStart)
+            }
+            Stage::Working => self.end_worker(run),
+        }
+    }
+
+    fn end_worker(&self, run: &RunId) -> Result<Cancelled, RunnerError> {
+        let patience = Instant::now() + Self::ANSWER;
+        loop {
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run(run)) };
+            if record.status.is_terminal() {
+                let ended = matches!(record.status, RunStatus::Cancelled | RunStatus::Superseded);
+                return Ok(if ended { Cancelled::ByWorker } else { Cancelled::AlreadyOver });
+            }
+            if !self.store.is_live(run)? {
+                break;
+            }
+            if Instant::now() >= patience {
+                self.kill(&record)?;
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.recover_one(run)?;
+        self.start_pending_or_say();
+        Ok(Cancelled::Killed)
+    }
+
+    /// Kills the process group of the worker that holds the run's lock, and waits until the lock is free.
+    fn kill(&self, record: &RunRecord) -> Result<(), RunnerError> {
+        let run = &record.run_id;
+        let patience = Instant::now() + GONE;
+        let mut worker = 0;
+        while self.store.is_live(run)? {
+            let entries = self.store.read_journal(run)?;
+            let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
+            // The holder of the lock is the worker of the record's attempt, and it says its process id with its first
+            // entry. An older entry may name a process that is no longer ours.
+            if replayed.attempt == record.attempt
+                && let Some(process) = replayed.worker
+            {
+                worker = process;
+                process::kill_group(process);
+            }
+            if Instant::now() >= patience {
+                return Err(RunnerError::Unkillable { run: run.clone(), worker });
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! The store's runs as the policy wants them.
+
+use super::Runner;
+use crate::domain::{RunRecord, RunStatus};
+use crate::policy::{Activity, KnownRun, Liveness, Resumable};
+use crate::store::{RunRow, StoreError, View};
+
+/// A run as the policy sees it, without what costs a look at files: its worker, its effort, whether it can go on.
+pub(super) fn of_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
+    KnownRun {
+        id: row.id,
+        status: row.status,
+        liveness: Liveness::Unknown,
+        scope: row.scope,
+        scope_hash: row.scope_hash,
+        diff_fingerprint: row.diff_fingerprint,
+        policy_version: row.policy_version,
+        reviewer: row.reviewer,
+        model: row.model,
+        reasoning_effort: "",
+        branch: row.branch,
+        worktree: row.worktree,
+        attempt: row.attempt,
+        findings: row.counts.iter().sum(),
+        tokens: row.tokens,
+        superseded_by: row.superseded_by,
+        resumable: Resumable::No,
+    }
+}
+
+/// A run as the policy sees it, to find what it stands for.
+pub(super) fn of_record<'a>(record: &'a RunRecord, scope: &'a str) -> KnownRun<'a> {
+    KnownRun {
+        id: record.run_id.as_str(),
+        status: record.status,
+        liveness: Liveness::Ended,
+        scope,
+        scope_hash: &record.scope_hash,
+        diff_fingerprint: &record.diff_fingerprint,
+        policy_version: &record.prompt_policy_version,
+        reviewer: &record.reviewer,
+        model: &record.model,
+        reasoning_effort: &record.reasoning_effort,
+        branch: &record.branch,
+        worktree: &record.worktree,
+        attempt: record.attempt,
+        findings: record.finding_counts.total(),
+        tokens: record.tokens.total(),
+        superseded_by: record.superseded_by.as_ref().map_or("", |id| id.as_str()),
+        resumable: Resumable::No,
+    }
+}
+
+/// The rows of a view, newest first.
+pub(super) fn rows(view: &View) -> impl Iterator<Item = RunRow<'_>> {
+    (0..view.run_count()).map(|index| view.run(index))
+}
+
+impl Runner {
+    /// Whether a worker holds the lock of a run whose record says that one should.
+    pub(super) fn liveness(&self, row: &RunRow<'_>) -> Result<Liveness, StoreError> {
+        match (row.status, row.id.parse()) {
+            (RunStatus::Pending, _) => Ok(Liveness::Waiting),
+            (status, Ok(id)) if status.is_working() => Ok(match self.store.is_live(&id)? {
+                true => Liveness::Working(Activity::Recent),
+                false => Liveness::Dead,
+            }),
+            (status, Err(_)) if status.is_working() => Ok(Liveness::Unknown),
+            _ => Ok(Liveness::Ended),
+        }
+    }
+}

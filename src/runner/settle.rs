@@ -1,0 +1,140 @@
+//! The end of a run: what became of its findings, its output, its last record.
+
+use super::{Runner, RunnerError};
+use crate::domain::{
+    ErrorClass, Finding, FindingStatus, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Time,
+};
+use crate::policy::{self, ClaimOrder, Evidence};
+use crate::review::{Outcome, Replayed};
+use crate::store::{Locked, View};
+
+/// Milliseconds from one moment to another; 0 when the clock went backwards.
+pub(super) fn milliseconds(from: Time, to: Time) -> u64 {
+    u64::try_from(to.as_millisecond().saturating_sub(from.as_millisecond())).unwrap_or(0)
+}
+
+/// Writes an outcome into a record.
+pub(super) fn apply(outcome: &Outcome, timings: PhaseTimings, record: &mut RunRecord) {
+    record.status = outcome.status;
+    record.phase_timings = timings;
+    record.coverage = outcome.coverage.counts();
+    record.finding_counts = outcome.counts;
+    record.finding_digests =
+        outcome.findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
+    record.summary.clone_from(&outcome.summary);
+    if let Some((class, text)) = &outcome.failure {
+        record.error_class = Some(*class);
+        record.error_summary.clone_from(text);
+    }
+    if let Some(reason) = outcome.cancel {
+        record.cancel_reason.get_or_insert(reason);
+    }
+}
+
+impl Runner {
+    /// Writes what the run came to: dispositions, then the output, then the record, so that a run that dies between
+    /// two of them is finished by whoever finds it. The caller holds the run's lock, or the store's while the run is
+    /// pending.
+    pub(super) fn conclude(
+        &self,
+        run: &RunId,
+        mut outcome: Outcome,
+        timings: PhaseTimings,
+    ) -> Result<RunRecord, RunnerError> {
+        let Some(mut last) = self.store.run(run)? else { return Err(self.no_run(run)) };
+        self.judge_again(&last, &mut outcome.findings)?;
+        apply(&outcome, timings, &mut last);
+        last.updated_at = self.ambient.now();
+        if !outcome.findings.is_empty() || last.attempt > 0 {
+            self.store.write_output(&RunOutput {
+                version: SCHEMA_VERSION,
+                run: last.clone(),
+                findings: outcome.findings.clone(),
+                coverage: outcome.coverage.clone(),
+                notes: outcome.notes.clone(),
+            })?;
+        }
+        self.close(run, |record| apply(&outcome, timings, record))
+    }
+
+    /// The terminal record, and what the run now stands for.
+    pub(super) fn close(&self, run: &RunId, change: impl FnOnce(&mut RunRecord)) -> Result<RunRecord, RunnerError> {
+        self.store.locked_as(|locked| {
+            let record = locked.update_run(run, self.ambient.now(), change)?;
+            if record.status == RunStatus::Completed {
+                self.fold(locked, &record)?;
+            }
+            Ok(record)
+        })
+    }
+
+    pub(super) fn no_run(&self, run: &RunId) -> RunnerError {
+        let path = self.store.root().join("runs.ndjson");
+        RunnerError::Store(crate::store::StoreError::NoRun { id: run.to_string(), path })
+    }
+
+    /// Gives the findings the status they have, and lets the report change it where it is evidence.
+    fn judge_again(&self, run: &RunRecord, findings: &mut [Finding]) -> Result<(), RunnerError> {
+        if findings.is_empty() {
+            return Ok(());
+        }
+        let view = self.store.view()?;
+        let mut dispositions = Vec::new();
+        for finding in findings {
+            finding.status = present_status(&view, finding);
+            if finding.status.is_undecided() {
+                continue;
+            }
+            let said = self.store.dispositions(&finding.finding_id)?;
+            let order = match said.last() {
+                Some(last) if last.at > run.created_at => ClaimOrder::SnapshotFirst,
+                _ => ClaimOrder::ClaimFirst,
+            };
+            let evidence = Evidence::Reported { run: &run.run_id, order, at: self.ambient.now() };
+            if let Some(disposition) = policy::next_status(finding, &evidence) {
+                finding.status = disposition.status;
+                dispositions.push(disposition);
+            }
+        }
+        if !dispositions.is_empty() {
+            self.store.append_dispositions(&dispositions)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a run that has not begun, or not again, with the reason that its record has.
+    pub(super) fn settle_pending(&self, _locked: &Locked<'_>, record: &RunRecord) -> Result<RunRecord, RunnerError> {
+        let entries = self.store.read_journal(&record.run_id)?;
+        let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
+        let status = ended_as(record);
+        let reason = if record.attempt == 0 { "it had not begun" } else { "it waited for its next attempt" };
+        let mut outcome = replayed.outcome(status, reason);
+        if record.attempt == 0 {
+            outcome.coverage = record.coverage.clone();
+            outcome.summary = format!("{status}: {reason}");
+        }
+        self.conclude(&record.run_id, outcome, record.phase_timings)
+    }
+}
+
+/// The status of a run that ends because somebody asked.
+pub(super) fn ended_as(record: &RunRecord) -> RunStatus {
+    match record.cancel_reason {
+        Some(crate::domain::CancelReason::Superseded) => RunStatus::Superseded,
+        _ => RunStatus::Cancelled,
+    }
+}
+
+fn present_status(view: &View, finding: &Finding) -> FindingStatus {
+    view.finding_index(finding.finding_id.as_str()).map_or(FindingStatus::Open, |index| view.finding(index).status)
+}
+
+/// An outcome of a run that could not do its work.
+pub(super) fn failed(replayed: &Replayed, class: ErrorClass, text: String) -> Outcome {
+    let kept = crate::domain::text::count(replayed.finding_count(), "finding");
+    Outcome {
+        summary: format!("failed: {text}; {kept} kept"),
+        failure: Some((class, text)),
+        ..replayed.outcome(RunStatus::Failed, "")
+    }
+}

@@ -1,0 +1,112 @@
+//! Waiting for a run's end: woken by the store's files; dead workers are noticed by their free lock.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use super::{Runner, RunnerError};
+use crate::domain::{FindingCounts, RunEvent, RunId, RunRecord, RunStatus};
+use crate::store::{Changed, Follow};
+
+/// How often a waiting process looks after the worker: the death of a process wakes nobody.
+const LOOK_AFTER: Duration = Duration::from_millis(500);
+
+/// Ends the thread that waits for the store, however the waiting ends.
+struct StopOnDrop(crate::store::Stopper);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+impl Runner {
+    /// Blocks until the run has ended, calling `progress` with each record that differs from the one before, its
+    /// coverage and findings counted up to now; `progress` returning false gives up waiting (the run goes on). A run
+    /// whose worker dies meanwhile is recovered, a pending one that nobody starts is started.
+    pub fn wait(&self, run: &RunId, progress: &mut dyn FnMut(&RunRecord) -> bool) -> Result<RunRecord, RunnerError> {
+        let mut tail = self.store.tail();
+        let _stop = StopOnDrop(tail.stopper());
+        let (sender, changes) = channel();
+        let watcher = std::thread::Builder::new()
+            .name("store-tail".to_owned())
+            .spawn(move || while tail.wait() == Changed::Store && sender.send(()).is_ok() {});
+        if let Err(error) = watcher {
+            tracing::warn!(%error, "the store is looked at twice a second only");
+        }
+        let mut journal = self.store.follow_journal(run, 0);
+        let mut live = Live::default();
+        let mut last: Option<RunRecord> = None;
+        loop {
+            let Some(mut record) = self.store.run(run)? else { return Err(self.no_run(run)) };
+            if !record.status.is_terminal() {
+                live.advance(&mut journal)?;
+                live.fill(&mut record);
+            }
+            if last.as_ref() != Some(&record) {
+                let go_on = progress(&record);
+                if record.status.is_terminal() || !go_on {
+                    return Ok(record);
+                }
+                last = Some(record);
+            }
+            match changes.recv_timeout(LOOK_AFTER) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Timeout) => self.look_after(run)?,
+                // Without a watcher.
+                Err(RecvTimeoutError::Disconnected) => {
+                    std::thread::sleep(LOOK_AFTER);
+                    self.look_after(run)?;
+                }
+            }
+        }
+    }
+
+    fn look_after(&self, run: &RunId) -> Result<(), RunnerError> {
+        match self.store.run(run)? {
+            Some(record) if record.status.is_working() && !self.store.is_live(run)? => {
+                self.recover()?;
+            }
+            Some(record) if record.status == RunStatus::Pending => {
+                // The worker that should have started it may have died before it could, and so may those it waits for.
+                self.recover()?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What the journal says beyond the record while the run works.
+#[derive(Default)]
+struct Live {
+    files: u32,
+    hunks: u32,
+    files_covered: u32,
+    hunks_covered: u32,
+    counts: FindingCounts,
+}
+
+impl Live {
+    fn advance(&mut self, journal: &mut Follow) -> Result<(), RunnerError> {
+        for entry in journal.advance()? {
+            match entry.event {
+                RunEvent::Planned { files, hunks, .. } => (self.files, self.hunks) = (files, hunks),
+                RunEvent::Covered { file } => {
+                    self.files_covered += 1;
+                    self.hunks_covered += u32::try_from(file.hunks.len()).unwrap_or(u32::MAX);
+                }
+                RunEvent::Finding { finding } => self.counts.add(finding.priority),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&self, record: &mut RunRecord) {
+        if self.files > 0 {
+            (record.coverage.files_total, record.coverage.hunks_total) = (self.files, self.hunks);
+        }
+        (record.coverage.files_covered, record.coverage.hunks_covered) = (self.files_covered, self.hunks_covered);
+        record.finding_counts = self.counts;
+    }
+}

@@ -1,0 +1,376 @@
+//! The body of `revdeck worker RUN`: one run from its claim to its end.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::settle::{self, milliseconds};
+use super::{Runner, RunnerError, known, process};
+use crate::domain::{
+    CancelReason, ErrorClass, Finding, FindingId, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Time,
+};
+use crate::git::{Change, FileChange};
+use crate::provider::builtin::reviewer::{BuiltinReviewer, Snapshot};
+use crate::provider::{self, Reviewer, ReviewerError};
+use crate::review::{self, Effect, Engine, Event, Outcome, Plan, PlannedFile, Replayed, UnitKind};
+use crate::store::{Journal, RunLock, StoreError, View};
+
+/// How long a worker waits for the lock of a run that nobody works on yet: another worker may hold it while it finds
+/// out that there is no slot.
+const CLAIM: Duration = Duration::from_secs(5);
+/// How often, at most, a worker looks whether its end was asked for.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// What came of asking for a run.
+enum Claim {
+    Mine(RunLock, Box<RunRecord>),
+    /// Another worker has it.
+    Taken,
+    /// As many as may work at once do.
+    NoSlot,
+    /// It ended before it began.
+    Over,
+}
+
+impl Runner {
+    /// Executes one run to its end, then settles dead ones and starts the next pending one. Returns at once when another worker has the run,
+    /// when it has ended, or when there is no slot for it.
+    pub fn work(&self, run: &RunId) -> Result<(), RunnerError> {
+        process::ignore_the_terminal();
+        let (lock, record) = match self.claim(run)? {
+            Claim::Mine(lock, record) => (lock, *record),
+            // Whoever has it, or a slot, starts the next one.
+            Claim::Taken | Claim::NoSlot => return Ok(()),
+            Claim::Over => {
+                self.start_pending_or_say();
+                return Ok(());
+            }
+        };
+        let worked = Worker::new(self, record).and_then(Worker::execute);
+        if let Err(error) = &worked {
+            tracing::error!(%run, %error, "the run ends because its worker cannot go on");
+            self.give_up(run, error)?;
+        }
+        drop(lock);
+        // Also what other workers left when they died: they cannot do it, and perhaps nobody else comes by.
+        let recovered = self.recover();
+        worked?;
+        recovered.map(drop)
+    }
+
+    /// Takes the run's lock and then a slot, in this order; see the invariants in [`super`].
+    fn claim(&self, run: &RunId) -> Result<Claim, RunnerError> {
+        let give_up = Instant::now() + CLAIM;
+        let lock = loop {
+            if let Some(lock) = self.store.lock_run(run)? {
+                break lock;
+            }
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run(run)) };
+            if record.status != RunStatus::Pending || Instant::now() > give_up {
+                return Ok(Claim::Taken);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        self.store.locked_as(move |locked| {
+            // Everything but `Mine` drops the run's lock in here, under the store's, so that nobody who looks
+            // afterwards finds it held.
+            let lock = lock;
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run(run)) };
+            if record.status != RunStatus::Pending {
+                return Ok(Claim::Over);
+            }
+            let view = locked.view()?;
+            let mut busy = 0;
+            for row in known::rows(&view).filter(|row| row.status.is_working() && row.id != run.as_str()) {
+                if let Ok(id) = row.id.parse()
+                    && self.store.is_live(&id)?
+                {
+                    busy += 1;
+                }
+            }
+            if busy >= self.settings.max_parallel_runs.max(1) {
+                return Ok(Claim::NoSlot);
+            }
+            let now = self.ambient.now();
+            let record = locked.update_run(run, now, |record| {
+                record.status = RunStatus::Snapshotting;
+                record.attempt += 1;
+                if record.phase_timings.queued_ms == 0 {
+                    record.phase_timings.queued_ms = milliseconds(record.created_at, now);
+                }
+            })?;
+            Ok(Claim::Mine(lock, Box::new(record)))
+        })
+    }
+
+    /// The reviewer of a run.
+    fn reviewer(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
+        self.reviewer_name(Some(&record.reviewer))?;
+        let repo = crate::git::Repo::discover(&self.repo.root())?;
+        let snapshot = Snapshot {
+            run_id: record.run_id.clone(),
+            commit: record.snapshot_commit.clone(),
+            filter: self.filter(),
+            cache: Some(self.paths.cache.join("copies").join(self.repo.key())),
+        };
+        Ok(Box::new(BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?))
+    }
+
+    /// Ends a run whose worker met an error of ours, as far as the store still takes it.
+    fn give_up(&self, run: &RunId, error: &RunnerError) -> Result<(), RunnerError> {
+        let class = match error {
+            RunnerError::Git(_) => ErrorClass::Git,
+            RunnerError::Store(_) => ErrorClass::Store,
+            RunnerError::UnknownReviewer { .. } | RunnerError::Limits(_) => ErrorClass::Configuration,
+            RunnerError::Spawn { .. } | RunnerError::Unkillable { .. } => ErrorClass::Internal,
+        };
+        let Some(record) = self.store.run(run)? else { return Ok(()) };
+        let entries = self.store.read_journal(run)?;
+        let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
+        let outcome = settle::failed(&replayed, class, error.to_string());
+        self.conclude(run, outcome, record.phase_timings)?;
+        Ok(())
+    }
+}
+
+/// A run in the hands of its worker.
+struct Worker<'a> {
+    runner: &'a Runner,
+    record: RunRecord,
+    journal: Journal,
+    /// Entries that are not written yet: they go together, before anything that could not be taken back.
+    buffer: Vec<RunEvent>,
+    asked: Asked<'a>,
+    /// The runs that first reported what this run reports; loaded with the first finding.
+    earlier: Option<Arc<View>>,
+    timings: PhaseTimings,
+}
+
+impl<'a> Worker<'a> {
+    fn new(runner: &'a Runner, record: RunRecord) -> Result<Self, RunnerError> {
+        let journal = runner.store.journal(&record.run_id)?;
+        let asked = Asked::new(runner, record.run_id.clone());
+        let timings = record.phase_timings;
+        Ok(Self { runner, record, journal, buffer: Vec::new(), asked, earlier: None, timings })
+    }
+
+    fn execute(mut self) -> Result<(), RunnerError> {
+        let run = self.record.run_id.clone();
+        let began = self.now();
+        let started = RunEvent::Started { attempt: self.record.attempt, worker: std::process::id() };
+        self.buffer.extend([started, RunEvent::Phase { status: RunStatus::Snapshotting }]);
+        self.flush()?;
+        self.take_over()?;
+        let entries = self.runner.store.read_journal(&run)?;
+        let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
+
+        let filter = self.runner.filter();
+        let change = self.runner.repo.change(&self.record.base_commit, &self.record.snapshot_commit, &filter);
+        let frozen = self.now();
+        self.timings.snapshot_ms += milliseconds(began, frozen);
+        let outcome = match change {
+            Ok(change) => self.review(change, replayed)?,
+            Err(error) => {
+                let text = format!("the snapshot is gone or cannot be read: {error}");
+                self.buffer.push(RunEvent::Failed { class: ErrorClass::Git, summary: text.clone() });
+                settle::failed(&replayed, ErrorClass::Git, text)
+            }
+        };
+        let reviewed = self.now();
+        self.timings.review_ms += milliseconds(frozen, reviewed);
+
+        self.phase(RunStatus::Resolving)?;
+        self.timings.resolve_ms += milliseconds(reviewed, self.now());
+        let status = outcome.status;
+        self.runner.conclude(&run, outcome, self.timings)?;
+        self.buffer.push(RunEvent::Finished { status });
+        self.flush()
+    }
+
+    /// Copies what an earlier run of the same content has recorded. A copy that was cut short is continued.
+    fn take_over(&mut self) -> Result<(), RunnerError> {
+        let Some(from) = self.record.carried_over_from.clone() else { return Ok(()) };
+        let store = &self.runner.store;
+        let own = store.read_journal(&self.record.run_id)?;
+        let mut ids: HashSet<FindingId> = HashSet::new();
+        let mut paths: HashSet<String> = HashSet::new();
+        for entry in &own {
+            match &entry.event {
+                RunEvent::Finding { finding } => drop(ids.insert(finding.finding_id.clone())),
+                RunEvent::Covered { file } => drop(paths.insert(file.path.clone())),
+                RunEvent::LeftOut { file } => drop(paths.insert(file.path.clone())),
+                _ => {}
+            }
+        }
+        for entry in store.read_journal(&from)? {
+            match entry.event {
+                RunEvent::Finding { mut finding } if ids.insert(finding.finding_id.clone()) => {
+                    self.stamp(&mut finding)?;
+                    self.buffer.push(RunEvent::Finding { finding });
+                }
+                RunEvent::Covered { file } if paths.insert(file.path.clone()) => {
+                    self.buffer.push(RunEvent::Covered { file });
+                }
+                _ => {}
+            }
+        }
+        self.flush()
+    }
+
+    fn review(&mut self, change: Change, replayed: Replayed) -> Result<Outcome, RunnerError> {
+        let mut reviewer = self.runner.reviewer(&self.record)?;
+        let version = reviewer.policy_version();
+        let plan = self.plan(&change, reviewer.as_ref());
+        self.buffer.push(RunEvent::Phase { status: RunStatus::Reviewing });
+        let now = self.now();
+        self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
+            record.status = RunStatus::Reviewing;
+            // What is in force now, should the settings have changed since the request.
+            record.prompt_policy_version = version;
+        })?;
+        let mut engine = Engine::new();
+        let mut effects = engine.handle(Event::Started(plan, Box::new(replayed)));
+        loop {
+            let mut next = Vec::new();
+            for effect in effects {
+                match effect {
+                    Effect::Append(event) => self.buffer.push(event),
+                    Effect::CallReviewer(unit) => {
+                        self.flush()?;
+                        let event = self.call(reviewer.as_mut(), &unit, &change.files)?;
+                        next = engine.handle(event);
+                    }
+                    Effect::Finish(outcome) => return Ok(*outcome),
+                }
+            }
+            effects = next;
+        }
+    }
+
+    fn plan(&self, change: &Change, reviewer: &dyn Reviewer) -> Plan {
+        let files = change.files.iter().map(|file| PlannedFile {
+            path: file.path.clone(),
+            hunks: file.hunks.iter().map(|hunk| hunk.new_range()).collect(),
+            added_lines: file.hunks.iter().fold(0, |sum: u32, hunk| sum.saturating_add(hunk.new_lines)),
+        });
+        let mut left_out = change.left_out.clone();
+        // Files that were too large to be put into the snapshot; only the request saw them.
+        let known: HashSet<&str> = left_out.iter().map(|file| file.path.as_str()).collect();
+        let unseen = self.record.coverage.left_out.iter().filter(|file| !known.contains(file.path.as_str()));
+        let unseen: Vec<_> = unseen.cloned().collect();
+        left_out.extend(unseen);
+        Plan {
+            files: files.collect(),
+            left_out,
+            unit_files: reviewer.files_per_unit(),
+            whole: reviewer.looks_at_the_whole(),
+        }
+    }
+
+    fn call(
+        &mut self,
+        reviewer: &mut dyn Reviewer,
+        unit: &review::Unit,
+        files: &[FileChange],
+    ) -> Result<Event, RunnerError> {
+        if let Some(reason) = self.asked.look() {
+            return Ok(Event::CancelAsked(reason));
+        }
+        let files = unit.files.iter().filter_map(|&index| files.get(index)).cloned().collect();
+        let wanted = match unit.kind {
+            UnitKind::Files => provider::Unit::Files(files),
+            UnitKind::Whole => provider::Unit::Whole(files),
+        };
+        let asked = &self.asked;
+        let report = match reviewer.review(&wanted, &|| asked.look().is_some()) {
+            Ok(report) => report,
+            Err(ReviewerError::Cancelled) => {
+                return Ok(Event::CancelAsked(self.asked.look().unwrap_or(CancelReason::UserStop)));
+            }
+            Err(ReviewerError::Failed { class, summary }) => return Ok(Event::Failed { class, summary }),
+        };
+        let mut findings = report.findings;
+        for finding in &mut findings {
+            self.stamp(finding)?;
+        }
+        Ok(Event::Reported(review::Report {
+            findings,
+            read: report.read.into_iter().map(|file| review::FileRead { path: file.path, lines: file.lines }).collect(),
+            left_out: report.left_out,
+            notes: report.notes,
+        }))
+    }
+
+    /// Writes into a finding which runs reported it, where its details will be and when.
+    fn stamp(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
+        let view = match &self.earlier {
+            Some(view) => view,
+            None => self.earlier.insert(self.runner.store.view()?),
+        };
+        let run = &self.record.run_id;
+        finding.first_run_id = view
+            .finding_index(finding.finding_id.as_str())
+            .and_then(|index| view.finding(index).first_run.parse().ok())
+            .unwrap_or_else(|| run.clone());
+        finding.last_run_id = run.clone();
+        finding.detail_ref = format!("outputs/{run}.json#{}", finding.finding_id);
+        finding.reported_at = self.runner.ambient.now();
+        Ok(())
+    }
+
+    fn phase(&mut self, status: RunStatus) -> Result<(), RunnerError> {
+        self.buffer.push(RunEvent::Phase { status });
+        self.flush()?;
+        let (now, timings) = (self.now(), self.timings);
+        self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
+            record.status = status;
+            record.phase_timings = timings;
+        })?;
+        Ok(())
+    }
+
+    /// Makes durable what has happened so far.
+    fn flush(&mut self) -> Result<(), RunnerError> {
+        let events = std::mem::take(&mut self.buffer);
+        Ok(self.journal.append_all(self.runner.ambient.now(), &events)?)
+    }
+
+    fn now(&self) -> Time {
+        self.runner.ambient.now()
+    }
+}
+
+/// Whether the run's end was asked for: a look at the size of a file, and at the record only when it has grown.
+struct Asked<'a> {
+    runner: &'a Runner,
+    run: RunId,
+    file: PathBuf,
+    looked: Cell<Option<Instant>>,
+    size: Cell<u64>,
+    answer: Cell<Option<CancelReason>>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(runner: &'a Runner, run: RunId) -> Self {
+        let file = runner.store.root().join("runs.ndjson");
+        Self { runner, run, file, looked: Cell::new(None), size: Cell::new(0), answer: Cell::new(None) }
+    }
+
+    fn look(&self) -> Option<CancelReason> {
+        if self.answer.get().is_some() || self.looked.get().is_some_and(|looked| looked.elapsed() < LOOK) {
+            return self.answer.get();
+        }
+        self.looked.set(Some(Instant::now()));
+        // What cannot be read now can be read at the next look.
+        let Ok(size) = std::fs::metadata(&self.file).map(|metadata| metadata.len()) else { return None };
+        if size != self.size.get()
+            && let Ok(Some(record)) = self.runner.store.run(&self.run)
+        {
+            self.size.set(size);
+            self.answer.set(record.cancel_reason);
+        }
+        self.answer.get()
+    }
+}

@@ -1,0 +1,448 @@
+//! The state of the cockpit: one owner, changed by `update` only, read by the views.
+//!
+//! Invariant: a selection is an id. Positions are found anew whenever rows change, and the selected row keeps its place
+//! on the screen.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::doc::Doc;
+use super::filter::{self, Filter, Known};
+use super::glyphs::Glyphs;
+use super::keymap::{Context, Keymap};
+use super::layout::{self, Layout};
+use super::line::LineEdit;
+use super::loaded::Loaded;
+use super::message::{FileRow, Subject, Tab, TriageLine};
+use super::theme::{Depth, Theme};
+use crate::domain::{FindingStatus, RunStatus, Scope};
+use crate::store::{FindingRow, RunRow, View};
+
+/// The panes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Pane {
+    Runs,
+    Findings,
+    Files,
+    Detail,
+}
+
+/// A position in rows and the first row on screen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cursor {
+    pub at: usize,
+    pub offset: usize,
+}
+
+impl Cursor {
+    /// Moves to a row; the window follows with as little motion as possible.
+    pub fn go(&mut self, at: usize, rows: usize, height: usize) {
+        self.at = at.min(rows.saturating_sub(1));
+        self.offset = self.offset.clamp((self.at + 1).saturating_sub(height.max(1)), self.at);
+        self.offset = self.offset.min(rows.saturating_sub(height.max(1)));
+    }
+
+    /// The rows changed and the selected one is at `at` now: it keeps its place on the screen.
+    pub fn moved(&mut self, at: usize, rows: usize, height: usize) {
+        let place = self.at.saturating_sub(self.offset);
+        self.offset = at.saturating_sub(place);
+        self.go(at, rows, height);
+    }
+}
+
+/// A row of the list of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunEntry {
+    pub index: u32,
+    /// It was superseded and stands below what replaced it.
+    pub nested: bool,
+    /// Runs that it superseded and that are folded away.
+    pub folded: u32,
+    /// It superseded runs, and they are shown.
+    pub unfolded: bool,
+}
+
+/// How a message to the user is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Done,
+    Plain,
+    Trouble,
+}
+
+/// The line above the footer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    pub tone: Tone,
+    pub text: String,
+}
+
+/// What is in front of the panes.
+#[derive(Debug, Clone)]
+pub enum Overlay {
+    None,
+    Help { offset: usize },
+    Menu(Menu),
+    Confirm { run: String, text: String },
+    Prompt(Prompt),
+}
+
+/// A list to choose from.
+#[derive(Debug, Clone)]
+pub struct Menu {
+    pub title: &'static str,
+    pub items: Vec<MenuItem>,
+    pub at: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct MenuItem {
+    pub label: String,
+    pub hint: String,
+    pub choice: Choice,
+}
+
+/// What a menu's item does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    Review(Option<Scope>),
+    AskCommit,
+    AskRange,
+    Copy { text: String, what: &'static str },
+}
+
+/// A line being typed.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    pub kind: PromptKind,
+    pub line: LineEdit,
+    /// Which of the offered texts was taken last, from 1; 0 for none.
+    pub choice: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PromptKind {
+    /// With the filter to go back to.
+    Filter {
+        before: String,
+    },
+    Search {
+        before: String,
+        from: usize,
+    },
+    /// Why these are dismissed.
+    Reason {
+        lines: Vec<TriageLine>,
+    },
+    Commit,
+    Range,
+}
+
+/// Where the cockpit is.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    pub repository: String,
+    pub branch: String,
+    /// The default reviewer.
+    pub reviewer: String,
+}
+
+/// Decisions on their way, and what is remembered of those made.
+#[derive(Debug, Clone, Default)]
+pub struct Decisions {
+    /// Orders on their way to the store.
+    pub pending: usize,
+    /// Statuses stored after this many decisions of ours are in every view that is newer.
+    pub written: u64,
+    /// Reasons given, the latest first.
+    pub reasons: Vec<String>,
+}
+
+/// Digits typed before a key. 1 to 3 are panes as well, so the focus before them is kept: `12j` moves 12 where one was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    pub value: usize,
+    pub digits: u8,
+    pub origin: Pane,
+    pub origin_list: Pane,
+}
+
+/// Everything.
+#[derive(Debug)]
+pub struct App {
+    pub columns: u16,
+    pub rows: u16,
+    /// Milliseconds since 1970, from the last message.
+    pub now: i64,
+    pub zone: jiff::tz::TimeZone,
+    pub place: Place,
+    pub keymap: Keymap,
+    pub theme: Theme,
+    pub depth: Depth,
+    /// The theme was chosen in the settings: an answer of the terminal does not change it.
+    pub theme_is_set: bool,
+    pub glyphs: Glyphs,
+
+    pub view: Arc<View>,
+    pub known: Arc<Known>,
+    /// Rows of runs that have not ended, newest first.
+    pub active: Vec<u32>,
+
+    pub focus: Pane,
+    /// The list that the detail belongs to.
+    pub list: Pane,
+    pub zoomed: bool,
+
+    pub runs: Vec<RunEntry>,
+    pub run_cursor: Cursor,
+    pub unfolded: HashSet<String>,
+
+    pub findings: Vec<u32>,
+    pub finding_cursor: Cursor,
+    pub filter_text: String,
+    pub filter: Filter,
+    /// The number of the newest filtering that was asked for, and of the one that is shown.
+    pub filter_asked: u64,
+    pub filter_shown: u64,
+    pub marks: HashSet<String>,
+    pub range_from: Option<usize>,
+
+    pub files: Vec<FileRow>,
+    pub files_of: String,
+    pub file_cursor: Cursor,
+
+    pub tab: Tab,
+    pub subject: Subject,
+    pub detail: Option<(Subject, Tab, Box<Loaded>)>,
+    pub doc: Doc,
+    pub doc_width: u16,
+    pub scroll: usize,
+    /// What was asked for and has not come.
+    pub loading: Option<(Subject, Tab)>,
+    /// What is shown could be other by now: read it again, and show it until the answer is here.
+    pub stale: bool,
+
+    pub overlay: Overlay,
+    pub search: String,
+    pub count: Option<Count>,
+    pub notice: Option<Notice>,
+    /// The store is not what it should be: shown until it is.
+    pub trouble: Option<String>,
+    pub decisions: Decisions,
+    /// The first review was asked for because there was none.
+    pub first_review: FirstReview,
+}
+
+/// How far the review that a first start begins has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FirstReview {
+    /// Not known yet whether one is needed.
+    Unknown,
+    Asked,
+    /// There was nothing to review, and why.
+    Nothing(String),
+    NotNeeded,
+}
+
+/// What the cockpit is made of.
+pub struct Setup {
+    pub columns: u16,
+    pub rows: u16,
+    pub zone: jiff::tz::TimeZone,
+    pub place: Place,
+    pub keymap: Keymap,
+    pub theme: Theme,
+    pub depth: Depth,
+    pub theme_is_set: bool,
+    pub glyphs: Glyphs,
+    pub notices: Vec<String>,
+}
+
+impl App {
+    pub fn new(setup: Setup) -> Self {
+        let notice =
+            (!setup.notices.is_empty()).then(|| Notice { tone: Tone::Trouble, text: setup.notices.join(" · ") });
+        Self {
+            columns: setup.columns,
+            rows: setup.rows,
+            now: 0,
+            zone: setup.zone,
+            place: setup.place,
+            keymap: setup.keymap,
+            theme: setup.theme,
+            depth: setup.depth,
+            theme_is_set: setup.theme_is_set,
+            glyphs: setup.glyphs,
+            view: Arc::default(),
+            known: Arc::default(),
+            active: Vec::new(),
+            focus: Pane::Findings,
+            list: Pane::Findings,
+            zoomed: false,
+            runs: Vec::new(),
+            run_cursor: Cursor::default(),
+            unfolded: HashSet::new(),
+            findings: Vec::new(),
+            finding_cursor: Cursor::default(),
+            filter_text: filter::DEFAULT.to_owned(),
+            filter: Filter::parse(filter::DEFAULT),
+            filter_asked: 0,
+            filter_shown: 0,
+            marks: HashSet::new(),
+            range_from: None,
+            files: Vec::new(),
+            files_of: String::new(),
+            file_cursor: Cursor::default(),
+            tab: Tab::Page,
+            subject: Subject::Nothing,
+            detail: None,
+            doc: Doc::default(),
+            doc_width: 0,
+            scroll: 0,
+            loading: None,
+            stale: false,
+            overlay: Overlay::None,
+            search: String::new(),
+            count: None,
+            notice,
+            trouble: None,
+            decisions: Decisions::default(),
+            first_review: FirstReview::Unknown,
+        }
+    }
+
+    pub fn layout(&self) -> Layout {
+        layout::of(self.columns, self.rows, self.focus, self.list, self.zoomed)
+    }
+
+    /// Rows of a list that fit on the screen.
+    pub fn height(&self, pane: Pane) -> usize {
+        usize::from(self.layout().body(pane).map_or(1, |area| area.height)).max(1)
+    }
+
+    /// Which keys apply.
+    pub fn context(&self) -> Context {
+        match &self.overlay {
+            Overlay::None => match self.focus {
+                Pane::Runs => Context::Runs,
+                Pane::Findings => Context::Findings,
+                Pane::Files => Context::Files,
+                Pane::Detail => Context::Detail,
+            },
+            Overlay::Help { .. } => Context::Help,
+            Overlay::Menu(_) => Context::Menu,
+            Overlay::Confirm { .. } => Context::Confirm,
+            Overlay::Prompt(_) => Context::Prompt,
+        }
+    }
+
+    /// The selected run.
+    pub fn run(&self) -> Option<RunRow<'_>> {
+        self.runs.get(self.run_cursor.at).map(|entry| self.view.run(entry.index as usize))
+    }
+
+    /// The selected finding.
+    pub fn finding(&self) -> Option<FindingRow<'_>> {
+        self.findings.get(self.finding_cursor.at).map(|index| self.view.finding(*index as usize))
+    }
+
+    /// A finding by its id.
+    pub fn finding_by_id(&self, id: &str) -> Option<FindingRow<'_>> {
+        self.view.finding_index(id).map(|index| self.view.finding(index))
+    }
+
+    pub fn file(&self) -> Option<&FileRow> {
+        self.files.get(self.file_cursor.at)
+    }
+
+    pub fn status(&self, row: &FindingRow<'_>) -> FindingStatus {
+        self.known.status(row)
+    }
+
+    /// Whether something is going on that shows the passing of time.
+    pub fn is_live(&self) -> bool {
+        !self.active.is_empty()
+    }
+
+    /// The run that the header speaks of: one that works, else one that waits, else the newest.
+    pub fn foremost_run(&self) -> Option<RunRow<'_>> {
+        let active = || self.active.iter().map(|index| self.view.run(*index as usize));
+        active()
+            .find(|run| run.status.is_working())
+            .or_else(|| active().next())
+            .or_else(|| (self.view.run_count() > 0).then(|| self.view.run(0)))
+    }
+
+    pub fn waiting_runs(&self) -> usize {
+        self.active.iter().filter(|index| self.view.run(**index as usize).status == RunStatus::Pending).count()
+    }
+
+    /// Whether a finding is marked, the range being marked included.
+    pub fn is_marked(&self, at: usize, id: &str) -> bool {
+        let in_range = self.range_from.is_some_and(|from| {
+            let (low, high) = (from.min(self.finding_cursor.at), from.max(self.finding_cursor.at));
+            (low..=high).contains(&at)
+        });
+        in_range || self.marks.contains(id)
+    }
+
+    pub fn say(&mut self, tone: Tone, text: impl Into<String>) {
+        self.notice = Some(Notice { tone, text: text.into() });
+    }
+
+    /// The text of an age column: the time of day for today, else the date. Never relative, so that a cockpit at rest
+    /// shows nothing wrong and needs no timer.
+    pub fn moment(&self, ms: i64) -> String {
+        let at = |ms: i64| {
+            jiff::Timestamp::from_millisecond(ms).ok().map(|time| time.to_zoned(self.zone.clone()).datetime())
+        };
+        let (Some(then), Some(now)) = (at(ms), at(self.now)) else { return String::new() };
+        if then.date() == now.date() {
+            then.strftime("%H:%M").to_string()
+        } else if then.year() == now.year() {
+            then.strftime("%b %e").to_string()
+        } else {
+            then.strftime("%Y-%m").to_string()
+        }
+    }
+
+    /// A moment with day and time.
+    pub fn full_moment(&self, time: jiff::Timestamp) -> String {
+        time.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
+    }
+
+    /// `2s`, `3m`, `4h`: for what is going on now.
+    pub fn since(&self, ms: i64) -> String {
+        duration(self.now.saturating_sub(ms).max(0) / 1000)
+    }
+}
+
+/// Seconds in one unit: `2s`, `3m`, `4h`, `5d`.
+pub fn duration(seconds: i64) -> String {
+    match seconds {
+        s @ ..60 => format!("{s}s"),
+        s @ 60..3600 => format!("{}m", s / 60),
+        s @ 3600..86_400 => format!("{}h", s / 3600),
+        s => format!("{}d", s / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selected_row_keeps_its_place_on_the_screen() {
+        let mut cursor = Cursor::default();
+        cursor.go(7, 100, 10);
+        assert_eq!(cursor, Cursor { at: 7, offset: 0 });
+        cursor.moved(12, 105, 10);
+        assert_eq!(cursor, Cursor { at: 12, offset: 5 }, "five rows came in above");
+        cursor.moved(0, 3, 10);
+        assert_eq!(cursor, Cursor { at: 0, offset: 0 });
+        cursor.go(99, 3, 10);
+        assert_eq!(cursor.at, 2);
+        cursor.go(5, 0, 10);
+        assert_eq!(cursor, Cursor::default());
+    }
+}

@@ -1,0 +1,209 @@
+//! A page of the detail as lines of pieces with a meaning, measured for a width. Built when what it shows or the width
+//! changes, then only read: drawing takes the lines on screen.
+//!
+//! Invariant: every piece has passed `domain::text`, and no line is wider than the page but for code, which is cut with
+//! an ellipsis when it is drawn.
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::theme::Role;
+use crate::domain::text;
+
+/// A piece of text with one meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub role: Role,
+    pub text: String,
+}
+
+/// One line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    pub pieces: Vec<Piece>,
+    /// The whole line has this behind it.
+    pub fill: Option<Role>,
+    /// At the right edge.
+    pub tail: Option<Piece>,
+    /// The line of the file that this shows, for an editor.
+    pub source: Option<u32>,
+}
+
+impl Line {
+    pub fn of(role: Role, text: &str) -> Self {
+        Self::default().and(role, text)
+    }
+
+    /// One more piece, made harmless.
+    pub fn and(mut self, role: Role, text: &str) -> Self {
+        if !text.is_empty() {
+            self.pieces.push(Piece { role, text: text::one_line(text).into_owned() });
+        }
+        self
+    }
+
+    pub fn tail(mut self, role: Role, text: &str) -> Self {
+        self.tail = Some(Piece { role, text: text::one_line(text).into_owned() });
+        self
+    }
+
+    pub fn plain(&self) -> String {
+        self.pieces.iter().map(|piece| piece.text.as_str()).collect()
+    }
+}
+
+/// A page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Doc {
+    pub lines: Vec<Line>,
+    /// The line to show first; 0 unless a page has a place that matters.
+    pub start: usize,
+    /// The page grows at its end: keep the end in sight.
+    pub follow: bool,
+}
+
+impl Doc {
+    pub fn push(&mut self, line: Line) {
+        self.lines.push(line);
+    }
+
+    pub fn blank(&mut self) {
+        if self.lines.last().is_some_and(|line| !line.pieces.is_empty()) {
+            self.lines.push(Line::default());
+        }
+    }
+
+    /// A heading, drawn with a rule to the right edge.
+    pub fn heading(&mut self, text: &str, tail: &str) {
+        self.blank();
+        let mut line = Line::of(Role::Title, text);
+        line.fill = Some(Role::Rule);
+        if !tail.is_empty() {
+            line = line.tail(Role::Faint, tail);
+        }
+        self.push(line);
+    }
+
+    /// A paragraph, wrapped at words; line ends in it are kept.
+    pub fn paragraph(&mut self, role: Role, text: &str, width: usize) {
+        for part in text.trim_end().split('\n') {
+            for line in wrap(&text::one_line(part), width) {
+                self.push(Line::of(role, &line));
+            }
+        }
+    }
+
+    /// A word on the left in a column of its own, text on the right, wrapped under itself.
+    pub fn field(&mut self, name: &str, name_width: usize, role: Role, text: &str, width: usize) {
+        let room = width.saturating_sub(name_width).max(8);
+        for (index, line) in wrap(&text::one_line(text), room).into_iter().enumerate() {
+            let name = if index == 0 { name } else { "" };
+            let padding = name_width.saturating_sub(name.width());
+            self.push(Line::of(Role::Muted, &format!("{name}{}", " ".repeat(padding))).and(role, &line));
+        }
+    }
+}
+
+/// Breaks a line at white space so that no part is wider than `width`; a longer word is broken where it must be.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let size = word.width();
+        if used > 0 && used + 1 + size <= width {
+            line.push(' ');
+            line.push_str(word);
+            used += 1 + size;
+            continue;
+        }
+        if used > 0 {
+            lines.push(std::mem::take(&mut line));
+            used = 0;
+        }
+        if size <= width {
+            line.push_str(word);
+            used = size;
+            continue;
+        }
+        for grapheme in word.graphemes(true) {
+            let size = grapheme.width();
+            if used + size > width && used > 0 {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
+            }
+            line.push_str(grapheme);
+            used += size;
+        }
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// The longest beginning of `text` that is at most `width` columns wide, and its width.
+pub fn head(text: &str, width: usize) -> (&str, usize) {
+    if text.len() <= width && text.is_ascii() {
+        return (text, text.len());
+    }
+    let mut used = 0;
+    for (at, grapheme) in text.grapheme_indices(true) {
+        let size = grapheme.width();
+        if used + size > width {
+            return (&text[..at], used);
+        }
+        used += size;
+    }
+    (text, used)
+}
+
+/// The longest end of `text` that is at most `width` columns wide.
+pub fn tail(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        used += grapheme.width();
+        if used > width {
+            return &text[at + grapheme.len()..];
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_are_wrapped_at_words_and_never_too_wide() {
+        for (text, width, expected) in [
+            ("one two three", 7, &["one two", "three"][..]),
+            ("one", 7, &["one"]),
+            ("", 7, &[""]),
+            ("abcdefghij", 4, &["abcd", "efgh", "ij"]),
+            ("漢字漢字 ok", 5, &["漢字", "漢字", "ok"]),
+            ("it is done, now.", 11, &["it is done,", "now."]),
+            ("it is done, now.", 10, &["it is", "done, now."]),
+        ] {
+            assert_eq!(wrap(text, width), expected, "{text:?} at {width}");
+        }
+        let long =
+            "The quick (brown) fox's `jump()` over src/tui/doc.rs:12, again and again; 漢字かな交じり文。".repeat(5);
+        for width in 1..60 {
+            for line in wrap(&long, width) {
+                assert!(line.width() <= width.max(2), "{line:?} at {width}");
+            }
+            let squeeze = |text: &str| text.split_whitespace().collect::<String>();
+            assert_eq!(squeeze(&wrap(&long, width).join(" ")), squeeze(&long), "nothing is lost at {width}");
+        }
+    }
+
+    #[test]
+    fn text_is_cut_by_columns_not_by_characters() {
+        assert_eq!(head("漢字x", 3), ("漢", 2));
+        assert_eq!(head("abc", 3), ("abc", 3));
+        assert_eq!(tail("src/漢字", 3), "字");
+        assert_eq!(tail("abc", 9), "abc");
+    }
+}

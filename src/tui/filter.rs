@@ -1,0 +1,233 @@
+//! Which findings the list shows: `status:open p:0,1 kind:DEAD path:src/ run:ar_… words`.
+//!
+//! Invariants: terms of one sort widen each other, terms of different sorts narrow each other; a term nobody
+//! understands is reported while it is typed and lets nothing vanish silently.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::domain::{FindingStatus, Kind, Priority};
+use crate::store::{FindingRow, View};
+
+/// What the list shows when nobody asked for anything else.
+pub const DEFAULT: &str = "status:undecided";
+
+/// A parsed filter. Empty sets let everything through.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    statuses: Vec<FindingStatus>,
+    priorities: [bool; 4],
+    /// Kinds whose name holds one of the words.
+    kinds: Vec<Kind>,
+    paths: Vec<String>,
+    runs: Vec<String>,
+    /// Lower case; each must stand in the title, the path or the kind.
+    words: Vec<String>,
+    /// Which terms mean nothing.
+    pub faults: Vec<String>,
+}
+
+/// What the cockpit knows that the view does not: decisions stored a moment ago, rows that stay although decided.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    pub statuses: HashMap<String, FindingStatus>,
+    pub kept: HashSet<String>,
+}
+
+impl Known {
+    pub fn status(&self, row: &FindingRow<'_>) -> FindingStatus {
+        if self.statuses.is_empty() { row.status } else { self.statuses.get(row.id).copied().unwrap_or(row.status) }
+    }
+}
+
+impl Filter {
+    pub fn parse(text: &str) -> Self {
+        let mut filter = Self::default();
+        for term in text.split_whitespace() {
+            let Some((name, values)) = term.split_once(':') else {
+                filter.words.push(term.to_lowercase());
+                continue;
+            };
+            for value in values.split(',').filter(|value| !value.is_empty()) {
+                if !filter.add(&name.to_ascii_lowercase(), value) {
+                    filter.faults.push(term.to_owned());
+                }
+            }
+        }
+        filter
+    }
+
+    fn add(&mut self, name: &str, value: &str) -> bool {
+        use FindingStatus as S;
+        match name {
+            "status" | "s" => match value {
+                "undecided" => self.statuses.extend([S::Open, S::Unresolved]),
+                "decided" => self.statuses.extend([S::Addressed, S::Dismissed, S::Obsolete]),
+                "all" => self.statuses.extend(S::ALL),
+                value => {
+                    let before = self.statuses.len();
+                    self.statuses.extend(S::ALL.iter().filter(|status| status.word().starts_with(value)));
+                    return self.statuses.len() > before;
+                }
+            },
+            "p" | "priority" => match value.parse::<Priority>() {
+                Ok(priority) => self.priorities[priority.index()] = true,
+                Err(_) => return false,
+            },
+            "kind" | "k" => {
+                let wanted = value.to_ascii_uppercase();
+                let before = self.kinds.len();
+                self.kinds.extend(Kind::ALL.iter().filter(|kind| kind.word().contains(&wanted)));
+                return self.kinds.len() > before;
+            }
+            "path" | "file" => self.paths.push(value.to_lowercase()),
+            "run" => self.runs.push(value.to_owned()),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether a finding passes.
+    pub fn lets_through(&self, row: &FindingRow<'_>, status: FindingStatus) -> bool {
+        (self.statuses.is_empty() || self.statuses.contains(&status))
+            && (self.priorities == [false; 4] || self.priorities[row.priority.index()])
+            && (self.kinds.is_empty() || self.kinds.contains(&row.kind))
+            && (self.runs.is_empty()
+                || self.runs.iter().any(|run| row.last_run.starts_with(run) || row.first_run.starts_with(run)))
+            && (self.paths.is_empty() || self.paths.iter().any(|path| holds(row.path, path)))
+            && self.words.iter().all(|word| {
+                holds(row.title, word)
+                    || holds(row.path, word)
+                    || holds(row.kind.word(), word)
+                    || row.id.starts_with(word.as_str())
+            })
+    }
+
+    /// The findings that pass, in the view's order.
+    pub fn rows(&self, view: &View, known: &Known) -> Vec<u32> {
+        (0..view.finding_count())
+            .filter(|index| {
+                let row = view.finding(*index);
+                self.lets_through(&row, known.status(&row)) || (!known.kept.is_empty() && known.kept.contains(row.id))
+            })
+            .filter_map(|index| u32::try_from(index).ok())
+            .collect()
+    }
+}
+
+/// Whether `text` holds the lower-case `word`, letters compared without case.
+pub fn holds(text: &str, word: &str) -> bool {
+    if text.is_ascii() && word.is_ascii() {
+        let word = word.as_bytes();
+        let Some(first) = word.first() else { return true };
+        let upper = first.to_ascii_uppercase();
+        let bytes = text.as_bytes();
+        return memchr::memchr2_iter(*first, upper, bytes)
+            .any(|at| bytes.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word)));
+    }
+    text.to_lowercase().contains(word)
+}
+
+/// What could stand where the cursor is: the help of the filter line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// Bytes of the text that a candidate replaces, from here to the cursor.
+    pub start: usize,
+    pub candidates: Vec<String>,
+}
+
+/// What could be typed at the cursor.
+pub fn complete(text: &str, cursor: usize) -> Completion {
+    let before = text.get(..cursor).unwrap_or(text);
+    let word_start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let word = &before[word_start..];
+    let Some((name, values)) = word.split_once(':') else {
+        let names = ["status:", "p:", "kind:", "path:", "run:"];
+        let fitting = names.iter().filter(|name| name.starts_with(word)).map(|name| (*name).to_owned()).collect();
+        return Completion { start: word_start, candidates: fitting };
+    };
+    let value_start = values.rfind(',').map_or(0, |at| at + 1);
+    let value = &values[value_start..];
+    let all: Vec<String> = match name {
+        "status" | "s" => ["undecided", "open", "unresolved", "addressed", "dismissed", "obsolete", "decided", "all"]
+            .map(str::to_owned)
+            .to_vec(),
+        "p" | "priority" => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
+        "kind" | "k" => Kind::ALL.iter().map(|kind| kind.word().to_owned()).collect(),
+        _ => Vec::new(),
+    };
+    let wanted = value.to_lowercase();
+    let mut candidates: Vec<String> = all.iter().filter(|c| c.to_lowercase().starts_with(&wanted)).cloned().collect();
+    if candidates.is_empty() {
+        candidates = all.into_iter().filter(|c| c.to_lowercase().contains(&wanted)).collect();
+    }
+    Completion { start: word_start + name.len() + 1 + value_start, candidates }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Severity;
+
+    fn row<'a>(status: FindingStatus, priority: Priority, kind: Kind, path: &'a str, title: &'a str) -> FindingRow<'a> {
+        FindingRow {
+            id: "f_0000000000000001",
+            first_run: "ar_A1",
+            last_run: "ar_B2",
+            status,
+            priority,
+            severity: Severity::Low,
+            kind,
+            path,
+            line_start: 1,
+            line_end: 1,
+            title,
+        }
+    }
+
+    #[test]
+    fn terms_of_a_sort_widen_and_sorts_narrow() {
+        use FindingStatus as S;
+        let finding = row(S::Open, Priority::P1, Kind::DeadCode, "src/Parser.rs", "Unused import Größe");
+        for (text, passes) in [
+            ("", true),
+            (DEFAULT, true),
+            ("status:open", true),
+            ("status:addr,open", true),
+            ("status:dismissed", false),
+            ("status:decided", false),
+            ("p:0,1", true),
+            ("p:0", false),
+            ("p:0 p:1", true),
+            ("kind:dead", true),
+            ("kind:DEAD,magic p:1", true),
+            ("kind:magic", false),
+            ("path:src/parser", true),
+            ("path:tests/", false),
+            ("run:ar_B2", true),
+            ("run:ar_C", false),
+            ("unused größe", true),
+            ("unused export", false),
+            ("status:open kind:dead p:1 path:rs import", true),
+        ] {
+            let filter = Filter::parse(text);
+            assert_eq!(filter.faults, Vec::<String>::new(), "{text}");
+            assert_eq!(filter.lets_through(&finding, finding.status), passes, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_means_nothing_is_told() {
+        assert_eq!(Filter::parse("p:9 colour:red status:open kind:xyz").faults, ["p:9", "colour:red", "kind:xyz"]);
+    }
+
+    #[test]
+    fn help_offers_what_fits_at_the_cursor() {
+        let offered = |text: &str| complete(text, text.len());
+        assert_eq!(offered("st").candidates, ["status:"]);
+        assert_eq!(offered("status:open p:").candidates, ["0", "1", "2", "3"]);
+        assert_eq!(offered("status:un").candidates, ["undecided", "unresolved"]);
+        assert_eq!(offered("kind:dead,lon"), Completion { start: 10, candidates: vec!["LONG_METHOD".into()] });
+        assert_eq!(offered("kind:error").candidates[0], "ERROR_HANDLING");
+        assert_eq!(offered("path:src").candidates, Vec::<String>::new());
+    }
+}

@@ -1,0 +1,102 @@
+//! The signs that the cockpit draws, and their stand-ins for terminals and fonts that have only ASCII.
+
+use crate::domain::{FindingStatus, RunStatus};
+
+/// A set of signs, each one column wide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Glyphs {
+    pub horizontal: &'static str,
+    pub vertical: &'static str,
+    pub corners: [&'static str; 4],
+    pub ellipsis: &'static str,
+    pub dot: &'static str,
+    pub dash: &'static str,
+    pub bar: &'static str,
+    pub mark: &'static str,
+    pub filled: &'static str,
+    pub empty: &'static str,
+    pub folded: &'static str,
+    pub unfolded: &'static str,
+    pub nested: &'static str,
+    pub done: &'static str,
+    pub trouble: &'static str,
+    pub none: &'static str,
+    pub thumb: &'static str,
+    ascii: bool,
+}
+
+pub const UNICODE: Glyphs = Glyphs {
+    horizontal: "─",
+    vertical: "│",
+    corners: ["╭", "╮", "╰", "╯"],
+    ellipsis: "…",
+    dot: "·",
+    dash: "–",
+    bar: "▌",
+    mark: "●",
+    filled: "━",
+    empty: "─",
+    folded: "▸",
+    unfolded: "▾",
+    nested: "└",
+    done: "✓",
+    trouble: "!",
+    none: "·",
+    thumb: "┃",
+    ascii: false,
+};
+
+pub const ASCII: Glyphs = Glyphs {
+    horizontal: "-",
+    vertical: "|",
+    corners: ["+", "+", "+", "+"],
+    ellipsis: "~",
+    dot: "-",
+    dash: "-",
+    bar: ">",
+    mark: "*",
+    filled: "#",
+    empty: ".",
+    folded: "+",
+    unfolded: "-",
+    nested: "`",
+    done: "+",
+    trouble: "!",
+    none: ".",
+    thumb: "#",
+    ascii: true,
+};
+
+impl Glyphs {
+    /// Whether only ASCII may be drawn.
+    pub fn is_ascii(&self) -> bool {
+        self.ascii
+    }
+
+    pub fn run(&self, status: RunStatus) -> &'static str {
+        use RunStatus as S;
+        let (unicode, ascii) = match status {
+            S::Pending => ("◌", "."),
+            S::Snapshotting | S::Reviewing | S::Resolving => ("●", "*"),
+            S::Completed => ("✓", "+"),
+            S::Failed => ("✗", "x"),
+            S::Cancelled => ("⊘", "c"),
+            S::Superseded => ("↑", "^"),
+            S::Skipped => ("–", "-"),
+            S::Lost => ("!", "!"),
+        };
+        if self.ascii { ascii } else { unicode }
+    }
+
+    pub fn finding(&self, status: FindingStatus) -> &'static str {
+        use FindingStatus as S;
+        let (unicode, ascii) = match status {
+            S::Open => ("○", "o"),
+            S::Unresolved => ("◐", "!"),
+            S::Addressed => ("✓", "+"),
+            S::Dismissed => ("✗", "x"),
+            S::Obsolete => ("–", "-"),
+        };
+        if self.ascii { ascii } else { unicode }
+    }
+}

@@ -1,0 +1,324 @@
+//! Bytes from a terminal as keys. A parser of our own, because an answer to a question we asked the terminal may come
+//! at any moment between two keys and must not be taken for typing.
+//!
+//! Invariants: every byte is consumed exactly once; a sequence nobody knows is swallowed whole, never typed.
+
+/// A key without its modifiers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Code {
+    Char(char),
+    Enter,
+    Esc,
+    Tab,
+    Backspace,
+    Delete,
+    Insert,
+    Up,
+    Down,
+    Left,
+    Right,
+    Home,
+    End,
+    PageUp,
+    PageDown,
+    F(u8),
+}
+
+/// A key as it was pressed. Characters carry Shift in themselves (`G`); other keys in the flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub code: Code,
+    pub ctrl: bool,
+    pub alt: bool,
+    pub shift: bool,
+}
+
+impl Key {
+    pub const fn plain(code: Code) -> Self {
+        Self { code, ctrl: false, alt: false, shift: false }
+    }
+
+    const fn ctrl(code: Code) -> Self {
+        Self { code, ctrl: true, alt: false, shift: false }
+    }
+}
+
+/// What a terminal sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    Key(Key),
+    /// Text pasted between the brackets of a bracketed paste.
+    Paste(String),
+    /// The answer to our question after the background: red, green, blue.
+    Background([u8; 3]),
+}
+
+/// Longer sequences are not ours.
+const MAX_SEQUENCE: usize = 4096;
+
+/// Takes bytes as they come; keeps an unfinished sequence until the rest is there.
+#[derive(Debug, Default)]
+pub struct Parser {
+    pending: Vec<u8>,
+    paste: Option<Vec<u8>>,
+}
+
+enum Step {
+    /// So many bytes made this, or nothing of interest.
+    Took(usize, Option<Input>),
+    /// The rest has not arrived.
+    More,
+}
+
+impl Parser {
+    /// Whether a sequence has begun and not ended: a lone Esc looks like that until some time has passed.
+    pub fn is_waiting(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Reads what arrived.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) {
+        self.pending.extend_from_slice(bytes);
+        let pending = std::mem::take(&mut self.pending);
+        let mut rest = pending.as_slice();
+        while !rest.is_empty() {
+            if let Some(mut paste) = self.paste.take() {
+                const END: &[u8] = b"\x1b[201~";
+                match rest.windows(END.len()).position(|window| window == END) {
+                    Some(end) => {
+                        paste.extend_from_slice(&rest[..end]);
+                        out.push(Input::Paste(String::from_utf8_lossy(&paste).into_owned()));
+                        rest = &rest[end + END.len()..];
+                    }
+                    None => {
+                        // The end mark itself may be torn: keep as many bytes as it has.
+                        let keep = rest.len().saturating_sub(END.len() - 1);
+                        paste.extend_from_slice(&rest[..keep]);
+                        self.pending = rest[keep..].to_vec();
+                        self.paste = Some(paste);
+                        return;
+                    }
+                }
+                continue;
+            }
+            match step(rest) {
+                Step::Took(n, input) => {
+                    if rest.starts_with(b"\x1b[200~") {
+                        self.paste = Some(Vec::new());
+                    }
+                    out.extend(input);
+                    rest = &rest[n.max(1)..];
+                }
+                Step::More if rest.len() > MAX_SEQUENCE => rest = &[],
+                Step::More => {
+                    self.pending = rest.to_vec();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Nothing followed for a while: what waits is what it looks like, a lone Esc.
+    pub fn flush(&mut self, out: &mut Vec<Input>) {
+        if self.paste.is_some() {
+            return;
+        }
+        if self.pending.first() == Some(&0x1b) && self.pending.len() <= 2 {
+            out.push(Input::Key(Key::plain(Code::Esc)));
+            let rest = self.pending.split_off(1);
+            self.pending.clear();
+            if !rest.is_empty() && rest[0] != 0x1b {
+                self.feed(&rest, out);
+            } else if !rest.is_empty() {
+                out.push(Input::Key(Key::plain(Code::Esc)));
+            }
+        }
+    }
+}
+
+fn key(n: usize, code: Code) -> Step {
+    Step::Took(n, Some(Input::Key(Key::plain(code))))
+}
+
+fn step(bytes: &[u8]) -> Step {
+    match bytes[0] {
+        0x1b => escape(bytes),
+        b'\r' => key(1, Code::Enter),
+        b'\n' => Step::Took(1, Some(Input::Key(Key::ctrl(Code::Char('j'))))),
+        b'\t' => key(1, Code::Tab),
+        0x7f => key(1, Code::Backspace),
+        0x08 => Step::Took(1, Some(Input::Key(Key::ctrl(Code::Char('h'))))),
+        0 => Step::Took(1, Some(Input::Key(Key::ctrl(Code::Char(' '))))),
+        c @ 0x01..=0x1a => Step::Took(1, Some(Input::Key(Key::ctrl(Code::Char(char::from(c + 0x60)))))),
+        c @ 0x1c..=0x1f => Step::Took(1, Some(Input::Key(Key::ctrl(Code::Char(char::from(c + 0x40)))))),
+        c if c < 0x80 => key(1, Code::Char(char::from(c))),
+        c => {
+            let length = match c {
+                0xc2..=0xdf => 2,
+                0xe0..=0xef => 3,
+                0xf0..=0xf4 => 4,
+                _ => return Step::Took(1, None),
+            };
+            match bytes.get(..length) {
+                None => Step::More,
+                Some(part) => match std::str::from_utf8(part).ok().and_then(|text| text.chars().next()) {
+                    Some(c) => key(length, Code::Char(c)),
+                    None => Step::Took(1, None),
+                },
+            }
+        }
+    }
+}
+
+fn escape(bytes: &[u8]) -> Step {
+    match bytes.get(1) {
+        None => Step::More,
+        Some(b'[') => csi(bytes),
+        Some(b'O') => match bytes.get(2) {
+            None => Step::More,
+            Some(c) => match final_code(*c) {
+                Some(code) => key(3, code),
+                None => Step::Took(3, None),
+            },
+        },
+        // Strings: OSC, DCS, SOS, PM, APC. They end with BEL or ST.
+        Some(b']' | b'P' | b'X' | b'^' | b'_') => {
+            let end = bytes[2..].iter().enumerate().find_map(|(i, byte)| match byte {
+                0x07 => Some((i, 1)),
+                0x1b if bytes.get(i + 3) == Some(&b'\\') => Some((i, 2)),
+                _ => None,
+            });
+            match end {
+                Some((i, n)) => Step::Took(2 + i + n, background(&bytes[1..2 + i])),
+                None => Step::More,
+            }
+        }
+        Some(0x1b) => key(1, Code::Esc),
+        Some(_) => match step(&bytes[1..]) {
+            Step::Took(n, Some(Input::Key(key))) => Step::Took(n + 1, Some(Input::Key(Key { alt: true, ..key }))),
+            Step::Took(n, other) => Step::Took(n + 1, other),
+            Step::More => Step::More,
+        },
+    }
+}
+
+/// `]11;rgb:RRRR/GGGG/BBBB`, one to four digits each.
+fn background(string: &[u8]) -> Option<Input> {
+    let text = std::str::from_utf8(string).ok()?;
+    let rest = text.strip_prefix("]11;rgb:").or_else(|| text.strip_prefix("]11;rgba:"))?;
+    let mut parts = rest.split('/').map(|part| {
+        let value = u32::from_str_radix(part, 16).ok()?;
+        let most = 16u32.checked_pow(u32::try_from(part.len()).ok()?)?.checked_sub(1)?;
+        u8::try_from(value * 255 / most.max(1)).ok()
+    });
+    Some(Input::Background([parts.next()??, parts.next()??, parts.next()??]))
+}
+
+fn final_code(c: u8) -> Option<Code> {
+    Some(match c {
+        b'A' => Code::Up,
+        b'B' => Code::Down,
+        b'C' => Code::Right,
+        b'D' => Code::Left,
+        b'H' => Code::Home,
+        b'F' => Code::End,
+        b'P'..=b'S' => Code::F(c - b'P' + 1),
+        b'M' => Code::Enter,
+        _ => return None,
+    })
+}
+
+fn csi(bytes: &[u8]) -> Step {
+    // Some consoles send F1 to F5 as ESC [ [ A.
+    if bytes.get(2) == Some(&b'[') {
+        return if bytes.len() > 3 { Step::Took(4, None) } else { Step::More };
+    }
+    let Some(end) = bytes[2..].iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
+        return Step::More;
+    };
+    let (parameters, last) = (&bytes[2..2 + end], bytes[2 + end]);
+    let took = 3 + end;
+    let text = std::str::from_utf8(parameters).unwrap_or("");
+    let number = |index: usize| -> Option<u32> { text.split(';').nth(index)?.split(':').next()?.parse().ok() };
+    let code = match last {
+        b'~' => match number(0) {
+            Some(1 | 7) => Some(Code::Home),
+            Some(2) => Some(Code::Insert),
+            Some(3) => Some(Code::Delete),
+            Some(4 | 8) => Some(Code::End),
+            Some(5) => Some(Code::PageUp),
+            Some(6) => Some(Code::PageDown),
+            Some(n @ 11..=15) => Some(Code::F((n - 10) as u8)),
+            Some(n @ 17..=21) => Some(Code::F((n - 11) as u8)),
+            Some(n @ 23..=24) => Some(Code::F((n - 12) as u8)),
+            _ => None,
+        },
+        b'Z' => return Step::Took(took, Some(Input::Key(Key { shift: true, ..Key::plain(Code::Tab) }))),
+        b'u' => number(0).and_then(char::from_u32).map(|c| match c {
+            '\r' => Code::Enter,
+            '\t' => Code::Tab,
+            '\u{1b}' => Code::Esc,
+            '\u{7f}' => Code::Backspace,
+            c => Code::Char(c),
+        }),
+        last if text.is_empty() || text.starts_with("1;") => final_code(last).filter(|code| *code != Code::Enter),
+        _ => None,
+    };
+    let held = number(1).unwrap_or(1).saturating_sub(1);
+    Step::Took(
+        took,
+        code.map(|code| Input::Key(Key { code, shift: held & 1 != 0, alt: held & 2 != 0, ctrl: held & 4 != 0 })),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(chunks: &[&[u8]]) -> Vec<Input> {
+        let (mut parser, mut out) = (Parser::default(), Vec::new());
+        for chunk in chunks {
+            parser.feed(chunk, &mut out);
+        }
+        parser.flush(&mut out);
+        out
+    }
+
+    fn keys(text: &str) -> Vec<Input> {
+        text.split_whitespace().map(|name| Input::Key(name.parse().unwrap_or_else(|e| panic!("{e}")))).collect()
+    }
+
+    #[test]
+    fn bytes_become_keys() {
+        for (bytes, expected) in [
+            (&b"jG?"[..], "j G ?"),
+            (b"\x04\x15\x12", "Ctrl-d Ctrl-u Ctrl-r"),
+            (b"\r\t\x1b[Z\x7f ", "Enter Tab Shift-Tab Backspace Space"),
+            (b"\x1b[A\x1bOB\x1b[1;5C\x1b[5~\x1b[H\x1b[F", "Up Down Ctrl-Right PageUp Home End"),
+            (b"\x1b", "Esc"),
+            (b"\x1b\x1b", "Esc Esc"),
+            (b"\x1bx", "Alt-x"),
+            (b"\x1bOP\x1b[15~\x1b[24~", "F1 F5 F12"),
+            ("ü漢🦀".as_bytes(), "ü 漢 🦀"),
+            (b"\x1b[27u\x1b[100;5u", "Esc Ctrl-d"),
+            (b"\x1b[?62;22c\x1b[I\xffj", "j"),
+        ] {
+            assert_eq!(read(&[bytes]), keys(expected), "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn torn_sequences_and_answers_between_keys_are_never_typed() {
+        let answer = b"j\x1b]11;rgb:1e1e/2e2e/ffff\x1b\\k";
+        let expected = vec![keys("j").remove(0), Input::Background([0x1e, 0x2e, 0xff]), keys("k").remove(0)];
+        for cut in 0..answer.len() {
+            assert_eq!(read(&[&answer[..cut], &answer[cut..]]), expected, "cut at {cut}");
+        }
+        assert_eq!(read(&[b"\x1b]11;rgb:ff/80/00\x07"]), vec![Input::Background([255, 128, 0])]);
+        let paste = b"\x1b[200~a\x1b[31mb\nq\x1b[201~j";
+        for cut in 0..paste.len() {
+            let expected = vec![Input::Paste("a\x1b[31mb\nq".to_owned()), keys("j").remove(0)];
+            assert_eq!(read(&[&paste[..cut], &paste[cut..]]), expected, "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Keys as data: context, key, action. Help and footer are generated from the same map that keys are looked up in.
+//!
+//! Invariant: a mistake in a user's map is a notice, never an error; what the map says of other keys still holds.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use super::input::{Code, Key};
+
+/// The default map, documented and complete.
+pub const DEFAULT: &str = include_str!("../../assets/keymap.toml");
+
+/// Where a key is pressed. Those above [`Context::Menu`] fall back to [`Context::Global`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Context {
+    Global,
+    Runs,
+    Findings,
+    Files,
+    Detail,
+    Menu,
+    Confirm,
+    Prompt,
+    Help,
+}
+
+impl Context {
+    const ALL: [(Self, &'static str); 9] = [
+        (Self::Global, "global"),
+        (Self::Runs, "runs"),
+        (Self::Findings, "findings"),
+        (Self::Files, "files"),
+        (Self::Detail, "detail"),
+        (Self::Menu, "menu"),
+        (Self::Confirm, "confirm"),
+        (Self::Prompt, "prompt"),
+        (Self::Help, "help"),
+    ];
+
+    fn falls_back(self) -> bool {
+        matches!(self, Self::Runs | Self::Findings | Self::Files | Self::Detail)
+    }
+}
+
+macro_rules! actions {
+    ($($group:literal { $($variant:ident $name:literal $short:literal $long:literal),+ $(,)? })+) => {
+        /// What a key can do.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Action { $($($variant),+),+ }
+
+        impl Action {
+            /// Every action in the order of the help: group, name in the map, word of the footer, sentence of the help.
+            pub const TABLE: &'static [(Self, &'static str, &'static str, &'static str, &'static str)] =
+                &[$($((Self::$variant, $group, $name, $short, $long)),+),+];
+        }
+    };
+}
+
+actions! {
+    "Move" {
+        Down "down" "down" "down; 12j: twelve rows",
+        Up "up" "up" "up",
+        Top "top" "top" "to the top; 7g: to row 7",
+        Bottom "bottom" "bottom" "to the bottom",
+        HalfPageDown "half_page_down" "half page" "half a page down",
+        HalfPageUp "half_page_up" "half page" "half a page up",
+        PageDown "page_down" "page" "a page down",
+        PageUp "page_up" "page" "a page up",
+        NextMatch "next_match" "next" "next match of the search",
+        PreviousMatch "previous_match" "previous" "previous match of the search",
+    }
+    "Panes" {
+        Runs "runs" "runs" "runs",
+        Findings "findings" "findings" "findings",
+        Files "files" "files" "files of the run",
+        NextPane "next_pane" "next pane" "next pane",
+        PreviousPane "previous_pane" "previous pane" "previous pane",
+        Left "left" "left" "previous tab, back to the list",
+        Right "right" "right" "into the detail, next tab",
+        Open "open" "open" "open what is selected",
+        Back "back" "back" "one step back; never quits",
+        NextTab "next_tab" "next tab" "next tab",
+        PreviousTab "previous_tab" "previous tab" "previous tab",
+        Ledger "ledger" "ledger" "what an assistant is told",
+        Unfold "unfold" "unfold" "show or hide superseded runs",
+        Zoom "zoom" "zoom" "this pane alone, and back",
+    }
+    "Decide" {
+        Mark "mark" "mark" "mark or unmark, and go down",
+        MarkRange "mark_range" "range" "mark a range: move, then decide",
+        MarkAll "mark_all" "all" "mark all in the list, or none",
+        Addressed "addressed" "addressed" "addressed: it is fixed",
+        Dismiss "dismiss" "dismiss" "dismiss, with a reason",
+        Reopen "reopen" "reopen" "open again",
+        Undo "undo" "undo" "undo the last decision",
+        Redo "redo" "redo" "redo it",
+    }
+    "Find" {
+        Filter "filter" "filter" "filter by status, kind, path, text",
+        Search "search" "search" "search",
+    }
+    "Act" {
+        Review "review" "review" "review: choose a scope",
+        Cancel "cancel" "cancel run" "cancel the run (asks)",
+        Copy "copy" "copy" "copy the place, the finding, the id",
+        Edit "edit" "edit" "open the editor at the line",
+        Help "help" "help" "this help",
+        Redraw "redraw" "redraw" "draw the screen anew",
+        Suspend "suspend" "suspend" "suspend to the shell",
+        Quit "quit" "quit" "quit; reviews go on",
+    }
+    "Answer" {
+        Accept "accept" "accept" "accept",
+        Abort "abort" "back" "go back without",
+        Complete "complete" "complete" "complete the word",
+        CursorLeft "cursor_left" "left" "left",
+        CursorRight "cursor_right" "right" "right",
+        CursorStart "cursor_start" "start" "to the start",
+        CursorEnd "cursor_end" "end" "to the end",
+        DeleteLeft "delete_left" "delete" "delete to the left",
+        DeleteRight "delete_right" "delete" "delete to the right",
+        DeleteWord "delete_word" "delete word" "delete a word",
+        DeleteLine "delete_line" "delete line" "delete it all",
+    }
+}
+
+impl Action {
+    /// The word that stands for it in the footer.
+    pub fn short(self) -> &'static str {
+        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.3)
+    }
+}
+
+impl FromStr for Action {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::TABLE.iter().find(|row| row.2 == name).map(|row| row.0).ok_or_else(|| format!("{name:?} is no action"))
+    }
+}
+
+const NAMED: [(Code, &str); 15] = [
+    (Code::Enter, "Enter"),
+    (Code::Esc, "Esc"),
+    (Code::Tab, "Tab"),
+    (Code::Char(' '), "Space"),
+    (Code::Backspace, "Backspace"),
+    (Code::Delete, "Delete"),
+    (Code::Insert, "Insert"),
+    (Code::Up, "Up"),
+    (Code::Down, "Down"),
+    (Code::Left, "Left"),
+    (Code::Right, "Right"),
+    (Code::Home, "Home"),
+    (Code::End, "End"),
+    (Code::PageUp, "PageUp"),
+    (Code::PageDown, "PageDown"),
+];
+
+impl FromStr for Key {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut key = Key::plain(Code::Esc);
+        let mut rest = text;
+        loop {
+            let modifiers = [("ctrl-", 0), ("c-", 0), ("alt-", 1), ("a-", 1), ("meta-", 1), ("shift-", 2), ("s-", 2)];
+            let lower = rest.to_ascii_lowercase();
+            let Some((prefix, which)) =
+                modifiers.into_iter().find(|(prefix, _)| lower.starts_with(prefix) && rest.len() > prefix.len())
+            else {
+                break;
+            };
+            match which {
+                0 => key.ctrl = true,
+                1 => key.alt = true,
+                _ => key.shift = true,
+            }
+            rest = &rest[prefix.len()..];
+        }
+        let mut characters = rest.chars();
+        key.code = match (characters.next(), characters.next()) {
+            (Some(c), None) if key.ctrl => Code::Char(c.to_ascii_lowercase()),
+            (Some(c), None) if key.shift => {
+                key.shift = false;
+                Code::Char(c.to_ascii_uppercase())
+            }
+            (Some(c), None) => Code::Char(c),
+            _ => NAMED
+                .iter()
+                .find(|(_, name)| name.eq_ignore_ascii_case(rest))
+                .map(|(code, _)| *code)
+                .or_else(|| {
+                    let n = rest.strip_prefix(['F', 'f'])?.parse().ok()?;
+                    (1..=12).contains(&n).then_some(Code::F(n))
+                })
+                .ok_or_else(|| format!("{text:?} is no key"))?,
+        };
+        Ok(key)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (held, prefix) in [(self.ctrl, "Ctrl-"), (self.alt, "Alt-"), (self.shift, "Shift-")] {
+            if held {
+                f.write_str(prefix)?;
+            }
+        }
+        match (NAMED.iter().find(|(code, _)| *code == self.code), self.code) {
+            (Some((_, name)), _) => f.write_str(name),
+            (None, Code::Char(c)) => write!(f, "{c}"),
+            (None, Code::F(n)) => write!(f, "F{n}"),
+            (None, _) => Ok(()),
+        }
+    }
+}
+
+/// The keys in force.
+#[derive(Debug, Clone, Default)]
+pub struct Keymap {
+    keys: HashMap<(Context, Key), Action>,
+    order: Vec<(Context, Key, Action)>,
+}
+
+impl Keymap {
+    /// Reads a map; what is wrong with it is returned beside it, a line each.
+    pub fn parse(text: &str) -> (Self, Vec<String>) {
+        let mut map = Self::default();
+        let mut notices = Vec::new();
+        let table: toml::Table = match text.parse() {
+            Ok(table) => table,
+            Err(error) => {
+                notices.push(format!("keymap: {}; the defaults are used", error.to_string().replace('\n', " ")));
+                let (map, _) = Self::parse(DEFAULT);
+                return (map, notices);
+            }
+        };
+        for (section, keys) in &table {
+            let Some((context, _)) = Context::ALL.into_iter().find(|(_, name)| name == section) else {
+                notices.push(format!("keymap: there is no context {section:?}"));
+                continue;
+            };
+            let Some(keys) = keys.as_table() else {
+                notices.push(format!("keymap: [{section}] must hold keys"));
+                continue;
+            };
+            for (name, action) in keys {
+                if let Err(text) = map.bind(context, name, action.as_str().unwrap_or("")) {
+                    notices.push(format!("keymap: [{section}] {text}"));
+                }
+            }
+        }
+        for action in [Action::Quit, Action::Help] {
+            if map.keys_of(Context::Global, action).is_empty() {
+                notices.push(format!("keymap: no key is left to {}", action.short()));
+            }
+        }
+        (map, notices)
+    }
+
+    fn bind(&mut self, context: Context, name: &str, action: &str) -> Result<(), String> {
+        let key: Key = name.parse()?;
+        if action == "none" {
+            self.keys.remove(&(context, key));
+            self.order.retain(|(c, k, _)| (*c, *k) != (context, key));
+            return Ok(());
+        }
+        let action: Action = action.parse().map_err(|error| format!("{name}: {error}"))?;
+        match self.keys.get(&(context, key)) {
+            Some(other) if *other != action => {
+                return Err(format!("{key} is bound twice: to {} and to {}", other.short(), action.short()));
+            }
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        self.keys.insert((context, key), action);
+        self.order.push((context, key, action));
+        Ok(())
+    }
+
+    /// What a key does here.
+    pub fn action(&self, context: Context, key: Key) -> Option<Action> {
+        self.keys
+            .get(&(context, key))
+            .or_else(|| context.falls_back().then(|| self.keys.get(&(Context::Global, key))).flatten())
+            .copied()
+    }
+
+    /// The keys that do something here, the shortest name first.
+    pub fn keys_of(&self, context: Context, action: Action) -> Vec<Key> {
+        let of = |wanted: Context| {
+            self.order.iter().filter(move |(c, _, a)| *c == wanted && *a == action).map(|(_, key, _)| *key)
+        };
+        let mut keys: Vec<Key> = of(context).collect();
+        if context.falls_back() {
+            keys.extend(of(Context::Global).filter(|key| !self.keys.contains_key(&(context, *key))));
+        }
+        keys.sort_by_key(|key| key.to_string().len());
+        keys
+    }
+
+    /// The key to name where there is room for one.
+    pub fn key_of(&self, context: Context, action: Action) -> Option<Key> {
+        self.keys_of(context, action).first().copied()
+    }
+
+    /// Every key of an action in the contexts of panes, for the help.
+    pub fn all_keys_of(&self, action: Action) -> Vec<Key> {
+        let mut keys: Vec<Key> = Vec::new();
+        for context in [Context::Runs, Context::Findings, Context::Files, Context::Detail] {
+            for key in self.keys_of(context, action) {
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+        }
+        keys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Key {
+        text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn the_default_map_is_without_fault_and_every_action_has_a_key() {
+        let (map, notices) = Keymap::parse(DEFAULT);
+        assert_eq!(notices, Vec::<String>::new());
+        for (action, group, name, ..) in Action::TABLE {
+            let reachable = map.order.iter().any(|(_, _, bound)| bound == action);
+            assert!(reachable, "no key does {group}/{name}");
+        }
+    }
+
+    #[test]
+    fn the_keys_of_the_issue_do_what_it_says() {
+        let (map, _) = Keymap::parse(DEFAULT);
+        use Action as A;
+        for (context, name, action) in [
+            (Context::Findings, "j", A::Down),
+            (Context::Findings, "k", A::Up),
+            (Context::Runs, "g", A::Top),
+            (Context::Files, "G", A::Bottom),
+            (Context::Detail, "Ctrl-d", A::HalfPageDown),
+            (Context::Detail, "Ctrl-u", A::HalfPageUp),
+            (Context::Detail, "Tab", A::NextPane),
+            (Context::Findings, "1", A::Runs),
+            (Context::Findings, "h", A::Left),
+            (Context::Findings, "l", A::Right),
+            (Context::Findings, "Enter", A::Open),
+            (Context::Findings, "Esc", A::Back),
+            (Context::Findings, "Space", A::Mark),
+            (Context::Findings, "v", A::MarkRange),
+            (Context::Findings, "*", A::MarkAll),
+            (Context::Detail, "a", A::Addressed),
+            (Context::Findings, "x", A::Dismiss),
+            (Context::Findings, "o", A::Reopen),
+            (Context::Findings, "u", A::Undo),
+            (Context::Findings, "Ctrl-r", A::Redo),
+            (Context::Findings, "f", A::Filter),
+            (Context::Findings, "/", A::Search),
+            (Context::Findings, "n", A::NextMatch),
+            (Context::Findings, "N", A::PreviousMatch),
+            (Context::Runs, "r", A::Review),
+            (Context::Runs, "C", A::Cancel),
+            (Context::Runs, "L", A::Ledger),
+            (Context::Runs, "y", A::Copy),
+            (Context::Runs, "e", A::Edit),
+            (Context::Runs, "z", A::Zoom),
+            (Context::Runs, "?", A::Help),
+            (Context::Runs, "q", A::Quit),
+        ] {
+            assert_eq!(map.action(context, key(name)), Some(action), "{name} in {context:?}");
+        }
+        assert_eq!(map.action(Context::Prompt, key("q")), None, "in a prompt letters are text");
+    }
+
+    #[test]
+    fn faults_of_a_map_are_told_and_the_rest_of_it_holds() {
+        let text = "[global]\n\"q\" = \"quit\"\n\"?\" = \"help\"\n\"w\" = \"fly\"\n\"Hyper-x\" = \"down\"\n\"Ctrl-d\" = \"down\"\n\
+                    \"C-d\" = \"up\"\n[bridge]\n\"x\" = \"quit\"\n";
+        let (map, notices) = Keymap::parse(text);
+        assert_eq!(notices.len(), 4, "{notices:?}");
+        for (text, notice) in ["\"fly\" is no action", "\"Hyper-x\" is no key", "bound twice", "no context \"bridge\""]
+            .iter()
+            .map(|text| (text, notices.iter().any(|notice| notice.contains(text))))
+        {
+            assert!(notice, "{text} in {notices:?}");
+        }
+        assert_eq!(map.action(Context::Runs, key("q")), Some(Action::Quit));
+        let (map, notices) = Keymap::parse("[global");
+        assert_eq!(notices.len(), 1);
+        assert_eq!(map.action(Context::Runs, key("q")), Some(Action::Quit), "the defaults stand in");
+        let (map, _) = Keymap::parse(&format!("{DEFAULT}\n").replace("\"x\" = \"dismiss\"", "\"x\" = \"none\""));
+        assert_eq!(map.action(Context::Findings, key("x")), None);
+    }
+
+    #[test]
+    fn keys_read_back_as_they_are_written() {
+        for name in ["j", "G", "Ctrl-d", "Shift-Tab", "Space", "Esc", "F12", "?", "Alt-x", "PageDown", "-", "漢"] {
+            assert_eq!(key(name).to_string(), name);
+        }
+        assert_eq!(key("C-D"), key("Ctrl-d"));
+        assert_eq!(key("Shift-g"), key("G"));
+    }
+}

@@ -1,0 +1,151 @@
+//! Where the panes are: two columns from 120 columns on, a narrow list and the detail from 80, one pane below.
+//!
+//! Pure: size, focus and zoom in, rectangles out; the same for `update`, which needs heights, and for the views.
+
+use ratatui::layout::Rect;
+
+use super::app::Pane;
+
+/// From here on the three lists stand one above the other beside the detail.
+pub const WIDE: u16 = 120;
+/// From here on one list stands beside the detail.
+pub const NARROW: u16 = 80;
+/// Below this nothing useful fits.
+pub const LEAST: (u16, u16) = (40, 10);
+
+/// A pane: its title's row and the body below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PaneArea {
+    pub title: Rect,
+    pub body: Rect,
+}
+
+/// The rectangles of everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    pub too_small: bool,
+    pub header: Rect,
+    /// The column between the lists and the detail.
+    pub divider: Option<Rect>,
+    pub notice: Rect,
+    pub footer: Rect,
+    runs: Option<PaneArea>,
+    findings: Option<PaneArea>,
+    files: Option<PaneArea>,
+    detail: Option<PaneArea>,
+}
+
+impl Layout {
+    pub fn pane(&self, pane: Pane) -> Option<PaneArea> {
+        match pane {
+            Pane::Runs => self.runs,
+            Pane::Findings => self.findings,
+            Pane::Files => self.files,
+            Pane::Detail => self.detail,
+        }
+    }
+
+    pub fn body(&self, pane: Pane) -> Option<Rect> {
+        self.pane(pane).map(|area| area.body)
+    }
+}
+
+/// The layout for a screen.
+pub fn of(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> Layout {
+    let roomy = rows >= 30;
+    let header = Rect::new(0, 0, columns, 1);
+    let top = if roomy { 2 } else { 1 };
+    let footer = Rect::new(0, rows.saturating_sub(1), columns, 1);
+    let notice = Rect::new(0, rows.saturating_sub(2), columns, 1);
+    let height = rows.saturating_sub(top + 2);
+    let mut layout = Layout {
+        too_small: columns < LEAST.0 || rows < LEAST.1,
+        header,
+        divider: None,
+        notice,
+        footer,
+        runs: None,
+        findings: None,
+        files: None,
+        detail: None,
+    };
+    // Room between neighbours: one column at the edges, a rule with a blank on both sides between the columns.
+    let margin = 1;
+    let area = |x: u16, y: u16, width: u16, height: u16| PaneArea {
+        title: Rect::new(x, y, width, 1.min(height)),
+        body: Rect::new(x, y + 1, width, height.saturating_sub(1)),
+    };
+    let full = area(margin, top, columns.saturating_sub(2 * margin), height);
+    let mut put = |pane: Pane, area: PaneArea| match pane {
+        Pane::Runs => layout.runs = Some(area),
+        Pane::Findings => layout.findings = Some(area),
+        Pane::Files => layout.files = Some(area),
+        Pane::Detail => layout.detail = Some(area),
+    };
+    if zoomed || columns < NARROW {
+        put(focus, full);
+        return layout;
+    }
+    let left = if columns >= WIDE { (columns * 48 / 100).min(100) } else { (columns * 44 / 100).max(34) };
+    let right = left + 1;
+    let gap = 2;
+    let mut detail = area(right + gap, top, columns.saturating_sub(right + gap + margin), height);
+    if roomy {
+        // A blank line below the tabs.
+        detail.body.y += 1;
+        detail.body.height = detail.body.height.saturating_sub(1);
+    }
+    put(Pane::Detail, detail);
+    let width = left.saturating_sub(margin + 1);
+    if columns >= WIDE {
+        // A blank line between the panes where there is room for it.
+        let air = u16::from(roomy);
+        let rest = height.saturating_sub(2 * air);
+        let runs = (rest / 4).max(4);
+        let files = (rest / 4).max(4);
+        let findings = rest.saturating_sub(runs + files);
+        put(Pane::Runs, area(margin, top, width, runs));
+        put(Pane::Findings, area(margin, top + runs + air, width, findings));
+        put(Pane::Files, area(margin, top + runs + findings + 2 * air, width, files));
+    } else {
+        put(list, area(margin, top, width, height));
+    }
+    layout.divider = Some(Rect::new(left, top, 1, height));
+    layout
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panes_never_overlap_and_never_leave_the_screen() {
+        for columns in 0..=260 {
+            for rows in [0, 3, 10, 24, 29, 30, 48, 60] {
+                for focus in [Pane::Runs, Pane::Findings, Pane::Files, Pane::Detail] {
+                    for zoomed in [false, true] {
+                        let list = if focus == Pane::Detail { Pane::Findings } else { focus };
+                        let layout = of(columns, rows, focus, list, zoomed);
+                        if layout.too_small {
+                            continue;
+                        }
+                        let screen = Rect::new(0, 0, columns, rows);
+                        let mut areas = vec![layout.header, layout.notice, layout.footer];
+                        areas.extend(layout.divider);
+                        for pane in [Pane::Runs, Pane::Findings, Pane::Files, Pane::Detail] {
+                            areas.extend(layout.pane(pane).map(|area| area.title));
+                            areas.extend(layout.body(pane));
+                        }
+                        for (i, a) in areas.iter().enumerate() {
+                            assert_eq!(screen.intersection(*a), *a, "{columns}x{rows} {a:?}");
+                            for b in &areas[i + 1..] {
+                                assert!(a.intersection(*b).is_empty(), "{columns}x{rows}: {a:?} and {b:?}");
+                            }
+                        }
+                        assert!(layout.pane(focus).is_some(), "{columns}x{rows}: the focus is in sight");
+                    }
+                }
+            }
+        }
+    }
+}

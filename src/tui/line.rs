@@ -1,0 +1,113 @@
+//! One line of text being typed, with a cursor between its characters.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::domain::text;
+
+/// The text and the cursor as a byte position in it, always between graphemes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineEdit {
+    text: String,
+    cursor: usize,
+}
+
+impl LineEdit {
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), cursor: text.len() }
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    pub fn set(&mut self, text: &str) {
+        *self = Self::new(text);
+    }
+
+    /// Text typed or pasted: one line of it, made harmless.
+    pub fn insert(&mut self, typed: &str) {
+        let clean = text::one_line(typed);
+        self.text.insert_str(self.cursor, &clean);
+        self.cursor += clean.len();
+    }
+
+    /// Puts `with` where the text from `start` to the cursor is.
+    pub fn replace(&mut self, start: usize, with: &str) {
+        if start <= self.cursor && self.text.is_char_boundary(start) {
+            self.text.replace_range(start..self.cursor, with);
+            self.cursor = start + with.len();
+        }
+    }
+
+    pub fn left(&mut self) {
+        self.cursor = self.before();
+    }
+
+    pub fn right(&mut self) {
+        self.cursor = self.after();
+    }
+
+    pub fn start(&mut self) {
+        self.cursor = 0;
+    }
+
+    pub fn end(&mut self) {
+        self.cursor = self.text.len();
+    }
+
+    pub fn delete_left(&mut self) {
+        let start = self.before();
+        self.replace(start, "");
+    }
+
+    pub fn delete_right(&mut self) {
+        self.text.replace_range(self.cursor..self.after(), "");
+    }
+
+    pub fn delete_word(&mut self) {
+        let before = self.text[..self.cursor].trim_end();
+        let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        self.replace(start, "");
+    }
+
+    pub fn delete_all(&mut self) {
+        *self = Self::default();
+    }
+
+    fn before(&self) -> usize {
+        self.text[..self.cursor].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
+    }
+
+    fn after(&self) -> usize {
+        self.text[self.cursor..].graphemes(true).next().map_or(self.cursor, |g| self.cursor + g.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn editing_moves_by_what_a_reader_calls_a_character() {
+        let mut line = LineEdit::new("né\u{301} 漢字");
+        line.delete_left();
+        line.left();
+        line.left();
+        line.delete_left();
+        assert_eq!((line.text(), line.cursor()), ("n 漢", 1));
+        line.insert("o\nw\x1b");
+        assert_eq!(line.text(), "no w\u{fffd} 漢");
+        line.end();
+        line.delete_word();
+        line.delete_word();
+        assert_eq!(line.text(), "no ");
+        line.start();
+        line.delete_right();
+        line.delete_left();
+        assert_eq!((line.text(), line.cursor()), ("o ", 0));
+    }
+}

@@ -1,0 +1,108 @@
+//! What the detail shows, as it was read in the background: values only, nothing measured or coloured yet.
+
+use super::theme::Role;
+use crate::domain::{Disposition, Finding, JournalEntry, RunOutput, RunRecord};
+
+/// What was loaded for a subject and a tab.
+#[derive(Debug, Clone)]
+pub enum Loaded {
+    Finding(Box<FindingPage>),
+    Run(Box<RunPage>),
+    File(Box<FilePage>),
+    /// One file's change, or all of a run's.
+    Diff(Vec<Diff>),
+    Log {
+        run: Option<RunRecord>,
+        entries: Vec<JournalEntry>,
+    },
+    /// The exact text, and how many tokens it costs an assistant; `None` when there is nothing to say.
+    Ledger(Option<LedgerText>),
+    /// In one sentence.
+    Failed(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerText {
+    pub text: String,
+    pub tokens: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct FindingPage {
+    pub finding: Finding,
+    pub history: Vec<Disposition>,
+    /// The run that last reported it.
+    pub run: Option<RunRecord>,
+    pub code: Excerpt,
+}
+
+/// Lines of a file of the snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Excerpt {
+    /// Number of the first line, from 1.
+    pub first: u32,
+    pub lines: Vec<String>,
+    /// For each line the pieces that have a colour: start and end byte, role. Empty until highlighted.
+    pub spans: Vec<Spans>,
+    /// Why these are not the snapshot's lines.
+    pub note: Option<&'static str>,
+}
+
+/// The coloured pieces of one line.
+pub type Spans = Vec<(u32, u32, Role)>;
+
+#[derive(Debug, Clone)]
+pub struct RunPage {
+    pub run: RunRecord,
+    pub output: Option<RunOutput>,
+    /// The last entries of its journal.
+    pub journal: Vec<JournalEntry>,
+}
+
+#[derive(Debug, Clone)]
+pub struct FilePage {
+    pub run: RunRecord,
+    pub path: String,
+    pub findings: Vec<Finding>,
+    pub hunks: usize,
+    pub left_out: Option<String>,
+}
+
+/// The change of one file.
+#[derive(Debug, Clone, Default)]
+pub struct Diff {
+    pub path: String,
+    pub old_path: Option<String>,
+    pub from: String,
+    pub to: String,
+    pub hunks: Vec<DiffHunk>,
+    /// Instead of hunks, or about them.
+    pub note: Option<String>,
+    /// Lines of the finding on the new side.
+    pub anchor: Option<(u32, u32)>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct DiffHunk {
+    pub old_start: u32,
+    pub new_start: u32,
+    pub old_lines: u32,
+    pub new_lines: u32,
+    pub lines: Vec<DiffLine>,
+}
+
+#[derive(Debug, Clone)]
+pub struct DiffLine {
+    pub side: Side,
+    pub old: Option<u32>,
+    pub new: Option<u32>,
+    pub text: String,
+    pub spans: Spans,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Both,
+    Old,
+    New,
+}

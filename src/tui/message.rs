@@ -1,0 +1,177 @@
+//! What can happen to the cockpit and what it can want done. Everything from outside, moments included, arrives as a
+//! message; everything for outside leaves as a command.
+
+use std::sync::Arc;
+
+use super::filter::{Filter, Known};
+use super::input::Input;
+use super::loaded::Loaded;
+use crate::domain::{Disposition, FindingId, FindingStatus, RunId, Scope};
+use crate::store::View;
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Message {
+    Input(Input),
+    Resized {
+        columns: u16,
+        rows: u16,
+    },
+    /// A second has passed; sent only while a run lives.
+    Tick,
+    /// The store as it is now. `written` counts the decisions that this process had stored before it was read.
+    Viewed {
+        view: Arc<View>,
+        written: u64,
+    },
+    /// The store cannot be read, or not completely.
+    StoreTrouble(String),
+    /// The rows that a filter lets through.
+    Filtered {
+        serial: u64,
+        view: Arc<View>,
+        rows: Vec<u32>,
+    },
+    /// What the detail shows.
+    Loaded {
+        subject: Subject,
+        tab: Tab,
+        loaded: Box<Loaded>,
+    },
+    /// The files of a run.
+    Files {
+        run: String,
+        files: Vec<FileRow>,
+    },
+    /// What was stored for an order: nothing when there was nothing to undo.
+    Triaged {
+        order: TriageOrder,
+        result: Result<Vec<Disposition>, String>,
+        written: u64,
+    },
+    /// A review was asked for: the decision in words, and the run that stands for it.
+    Requested(Result<Asked, String>),
+    Cancelled {
+        run: String,
+        result: Result<String, String>,
+    },
+    /// What became of runs whose worker is gone, a line each.
+    Recovered(Vec<String>),
+    /// An editor has ended.
+    Edited(Result<(), String>),
+    Ended(End),
+    /// Back from a suspension: everything must be drawn anew.
+    Resumed,
+}
+
+/// Why the cockpit ends although nobody pressed a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// SIGTERM or SIGINT.
+    Terminated,
+    /// SIGHUP: the terminal is gone.
+    HungUp,
+}
+
+/// What became of a wish for a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub run: Option<String>,
+    /// One sentence.
+    pub text: String,
+    /// Nothing was there to review.
+    pub nothing: bool,
+}
+
+/// Something to do outside.
+#[derive(Debug)]
+pub enum Command {
+    Load {
+        subject: Subject,
+        tab: Tab,
+    },
+    LoadFiles {
+        run: String,
+    },
+    Filter {
+        serial: u64,
+        view: Arc<View>,
+        filter: Filter,
+        known: Arc<Known>,
+    },
+    Triage(TriageOrder),
+    Review(Option<Scope>),
+    Cancel(RunId),
+    /// Into the terminal's clipboard.
+    Copy(String),
+    Edit {
+        path: String,
+        line: u32,
+    },
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    Quit(Option<End>),
+}
+
+/// Decisions about findings, made by one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TriageOrder {
+    Set(Vec<TriageLine>),
+    /// Take back the last decision of the user.
+    Undo,
+    /// Set again what was taken back last.
+    Redo,
+}
+
+/// One finding of a [`TriageOrder::Set`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriageLine {
+    pub finding: FindingId,
+    pub previous: FindingStatus,
+    pub status: FindingStatus,
+    pub reason: String,
+}
+
+/// What the detail is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Subject {
+    Nothing,
+    Run(String),
+    Finding(String),
+    File { run: String, path: String },
+}
+
+/// The pages of the detail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tab {
+    /// The finding, the run or the file itself.
+    Page,
+    Diff,
+    Log,
+    Ledger,
+}
+
+impl Tab {
+    pub const ALL: [Self; 4] = [Self::Page, Self::Diff, Self::Log, Self::Ledger];
+}
+
+/// A file of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRow {
+    pub path: String,
+    /// Findings by priority.
+    pub counts: [u32; 4],
+    pub state: FileState,
+}
+
+/// What a run did with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileState {
+    Covered,
+    /// Not yet put before the reviewer.
+    Waiting,
+    LeftOut(&'static str),
+    /// Has findings; whether all of it was covered is not loaded.
+    Unknown,
+}

@@ -1,0 +1,307 @@
+//! What is on the screen and the fewest bytes that change it. Two buffers; the difference becomes one write.
+//!
+//! Invariants: a frame without a difference writes nothing; the cursor stays hidden; only sequences that every terminal
+//! since the VT220 knows, but for synchronized output, which others ignore.
+
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier};
+use unicode_width::UnicodeWidthStr;
+
+/// Blanks in a row from which on erasing them is shorter than writing them.
+const ERASE_FROM: u16 = 6;
+/// Unchanged cells between two changes that are shorter rewritten than jumped over.
+const REWRITE_UP_TO: u16 = 3;
+
+/// The screen as the terminal shows it, and the next frame.
+#[derive(Debug)]
+pub struct Screen {
+    shown: Buffer,
+    next: Buffer,
+    /// What the terminal shows is not known: write every cell.
+    stale: bool,
+    bytes: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+struct Pen {
+    fg: Color,
+    bg: Color,
+    modifier: Modifier,
+}
+
+const PLAIN: Pen = Pen { fg: Color::Reset, bg: Color::Reset, modifier: Modifier::empty() };
+const ATTRIBUTES: [(Modifier, u8, u8); 6] = [
+    (Modifier::BOLD, 1, 22),
+    (Modifier::DIM, 2, 22),
+    (Modifier::ITALIC, 3, 23),
+    (Modifier::UNDERLINED, 4, 24),
+    (Modifier::REVERSED, 7, 27),
+    (Modifier::CROSSED_OUT, 9, 29),
+];
+
+impl Screen {
+    pub fn new(columns: u16, rows: u16) -> Self {
+        let area = Rect::new(0, 0, columns, rows);
+        Self { shown: Buffer::empty(area), next: Buffer::empty(area), stale: true, bytes: Vec::new() }
+    }
+
+    pub fn area(&self) -> Rect {
+        self.next.area
+    }
+
+    /// The terminal has another size now; what it shows is not known.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        *self = Self::new(columns, rows);
+    }
+
+    /// What the terminal shows is not known, for instance after an editor had it.
+    pub fn forget(&mut self) {
+        self.stale = true;
+    }
+
+    /// Draws a frame with `draw` into an empty buffer and returns the bytes that bring it about: none when nothing
+    /// differs.
+    pub fn frame(&mut self, draw: impl FnOnce(&mut Buffer)) -> &[u8] {
+        self.next.reset();
+        draw(&mut self.next);
+        self.bytes.clear();
+        self.write_difference();
+        std::mem::swap(&mut self.shown, &mut self.next);
+        self.stale = false;
+        &self.bytes
+    }
+
+    fn write_difference(&mut self) {
+        let Self { shown, next, stale, bytes } = self;
+        let width = next.area.width;
+        let mut pen = PLAIN;
+        // Where the cursor is; unknown at first.
+        let mut at: Option<(u16, u16)> = None;
+        for y in 0..next.area.height {
+            let line = usize::from(y) * usize::from(width)..usize::from(y + 1) * usize::from(width);
+            let (old, new) = (&shown.content[line.clone()], &next.content[line]);
+            let mut x = 0;
+            while x < width {
+                let column = usize::from(x);
+                let wide = cell_width(&new[column]);
+                let same = !*stale && (x..(x + wide).min(width)).all(|x| old[usize::from(x)] == new[usize::from(x)]);
+                if same {
+                    x += wide;
+                    continue;
+                }
+                if bytes.is_empty() {
+                    bytes.extend_from_slice(b"\x1b[?2026h\x1b[0m");
+                    if *stale {
+                        bytes.extend_from_slice(b"\x1b[2J");
+                    }
+                }
+                move_to(bytes, new, pen, at, x, y);
+                let blanks = if is_blank(&new[column]) {
+                    let run = new[column..].iter().take_while(|cell| is_blank(cell)).count();
+                    u16::try_from(run).unwrap_or(0)
+                } else {
+                    0
+                };
+                if blanks >= ERASE_FROM {
+                    set_pen(bytes, &mut pen, PLAIN);
+                    if x + blanks == width {
+                        bytes.extend_from_slice(b"\x1b[K");
+                    } else {
+                        push(bytes, format_args!("\x1b[{blanks}X"));
+                    }
+                    at = Some((x, y));
+                    x += blanks;
+                    continue;
+                }
+                let cell = &new[column];
+                set_pen(bytes, &mut pen, Pen { fg: cell.fg, bg: cell.bg, modifier: cell.modifier });
+                bytes.extend_from_slice(cell.symbol().as_bytes());
+                x += wide;
+                // Beyond the last column a terminal's cursor is in doubt; so it is after characters whose width
+                // terminals do not agree about.
+                let certain =
+                    x < width && (cell.symbol().len() == 1 || (wide == 1 && cell.symbol().chars().count() == 1));
+                at = certain.then_some((x, y));
+            }
+        }
+        if !bytes.is_empty() {
+            set_pen(bytes, &mut pen, PLAIN);
+            bytes.extend_from_slice(b"\x1b[?2026l");
+        }
+    }
+}
+
+fn cell_width(cell: &Cell) -> u16 {
+    let symbol = cell.symbol();
+    if symbol.len() == 1 { 1 } else { u16::try_from(symbol.width()).unwrap_or(1).clamp(1, 2) }
+}
+
+fn is_blank(cell: &Cell) -> bool {
+    cell.symbol() == " "
+        && cell.bg == Color::Reset
+        && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
+}
+
+fn push(bytes: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
+    use std::io::Write as _;
+    // Writing to memory does not fail.
+    let _ = bytes.write_fmt(arguments);
+}
+
+fn move_to(bytes: &mut Vec<u8>, line: &[Cell], pen: Pen, at: Option<(u16, u16)>, x: u16, y: u16) {
+    match at {
+        Some(here) if here == (x, y) => {}
+        Some((from, row)) if row == y && from < x => {
+            // Written again, unchanged cells of the pen's own style are shorter than a jump over them.
+            let gap = &line[usize::from(from)..usize::from(x)];
+            let like_pen = |cell: &Cell| {
+                cell.symbol().len() == 1 && Pen { fg: cell.fg, bg: cell.bg, modifier: cell.modifier } == pen
+            };
+            match x - from {
+                n if n <= REWRITE_UP_TO && gap.iter().all(like_pen) => {
+                    bytes.extend(gap.iter().flat_map(|cell| cell.symbol().bytes()));
+                }
+                1 => bytes.extend_from_slice(b"\x1b[C"),
+                n => push(bytes, format_args!("\x1b[{n}C")),
+            }
+        }
+        Some((_, row)) if row + 1 == y && x == 0 => bytes.extend_from_slice(b"\r\n"),
+        _ if x == 0 => push(bytes, format_args!("\x1b[{}H", y + 1)),
+        _ => push(bytes, format_args!("\x1b[{};{}H", y + 1, x + 1)),
+    }
+}
+
+fn set_pen(bytes: &mut Vec<u8>, pen: &mut Pen, wanted: Pen) {
+    if *pen == wanted {
+        return;
+    }
+    if wanted == PLAIN {
+        bytes.extend_from_slice(b"\x1b[m");
+        *pen = wanted;
+        return;
+    }
+    let mut codes: Vec<u8> = Vec::with_capacity(24);
+    let code = |codes: &mut Vec<u8>, text: std::fmt::Arguments<'_>| {
+        if !codes.is_empty() {
+            codes.push(b';');
+        }
+        push(codes, text);
+    };
+    let gone = pen.modifier - wanted.modifier;
+    let mut come = wanted.modifier - pen.modifier;
+    if gone.intersects(Modifier::BOLD | Modifier::DIM) {
+        code(&mut codes, format_args!("22"));
+        come |= wanted.modifier & (Modifier::BOLD | Modifier::DIM);
+    }
+    for (attribute, on, off) in ATTRIBUTES {
+        if gone.contains(attribute) && off != 22 {
+            code(&mut codes, format_args!("{off}"));
+        }
+        if come.contains(attribute) {
+            code(&mut codes, format_args!("{on}"));
+        }
+    }
+    for (had, wants, base) in [(pen.fg, wanted.fg, 30), (pen.bg, wanted.bg, 40)] {
+        if had != wants {
+            match colour(wants) {
+                Shade::Default => code(&mut codes, format_args!("{}", base + 9)),
+                Shade::Named(n) if n < 8 => code(&mut codes, format_args!("{}", base + n)),
+                Shade::Named(n) => code(&mut codes, format_args!("{}", base + 52 + n)),
+                Shade::Indexed(n) => code(&mut codes, format_args!("{};5;{n}", base + 8)),
+                Shade::Rgb(r, g, b) => code(&mut codes, format_args!("{};2;{r};{g};{b}", base + 8)),
+            }
+        }
+    }
+    bytes.extend_from_slice(b"\x1b[");
+    bytes.extend_from_slice(&codes);
+    bytes.push(b'm');
+    *pen = wanted;
+}
+
+enum Shade {
+    Default,
+    Named(u8),
+    Indexed(u8),
+    Rgb(u8, u8, u8),
+}
+
+fn colour(colour: Color) -> Shade {
+    Shade::Named(match colour {
+        Color::Reset => return Shade::Default,
+        Color::Indexed(n) if n > 15 => return Shade::Indexed(n),
+        Color::Rgb(r, g, b) => return Shade::Rgb(r, g, b),
+        Color::Indexed(n) => n,
+        Color::Black => 0,
+        Color::Red => 1,
+        Color::Green => 2,
+        Color::Yellow => 3,
+        Color::Blue => 4,
+        Color::Magenta => 5,
+        Color::Cyan => 6,
+        Color::Gray => 7,
+        Color::DarkGray => 8,
+        Color::LightRed => 9,
+        Color::LightGreen => 10,
+        Color::LightYellow => 11,
+        Color::LightBlue => 12,
+        Color::LightMagenta => 13,
+        Color::LightCyan => 14,
+        Color::White => 15,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::style::Style;
+
+    /// Draws frames into a screen and plays the bytes to a terminal emulator: it must show what was drawn.
+    fn played(frames: &[&[(u16, u16, &str, Style)]]) -> (Vec<usize>, vt100::Parser) {
+        let (columns, rows) = (20, 4);
+        let mut screen = Screen::new(columns, rows);
+        let mut terminal = vt100::Parser::new(rows, columns, 0);
+        let mut sizes = Vec::new();
+        for frame in frames {
+            let bytes = screen.frame(|buffer| {
+                for (x, y, text, style) in *frame {
+                    buffer.set_string(*x, *y, text, *style);
+                }
+            });
+            sizes.push(bytes.len());
+            terminal.process(bytes);
+            for y in 0..rows {
+                for x in 0..columns {
+                    let (want, have) = (&screen.shown[(x, y)], terminal.screen().cell(y, x).expect("a cell"));
+                    if have.is_wide_continuation() {
+                        continue;
+                    }
+                    let have_text = if have.contents().is_empty() { " " } else { have.contents() };
+                    assert_eq!(want.symbol(), have_text, "at {x},{y}");
+                    assert_eq!(want.modifier.contains(Modifier::BOLD), have.bold(), "bold at {x},{y}");
+                    assert_eq!(want.modifier.contains(Modifier::REVERSED), have.inverse(), "reverse at {x},{y}");
+                    let bg = match want.bg {
+                        Color::Indexed(n) => vt100::Color::Idx(n),
+                        _ => vt100::Color::Default,
+                    };
+                    assert_eq!(bg, have.bgcolor(), "background at {x},{y}");
+                }
+            }
+        }
+        (sizes, terminal)
+    }
+
+    #[test]
+    fn a_terminal_that_is_told_the_differences_shows_the_frame() {
+        let plain = Style::new();
+        let bar = Style::new().bg(Color::Indexed(236)).add_modifier(Modifier::BOLD);
+        let (sizes, _) = played(&[
+            &[(0, 0, "hello 漢字 world", plain), (2, 1, "x", bar), (0, 3, "12345678901234567890", bar)],
+            &[(0, 0, "hello 漢字 world", plain), (2, 1, "x", bar), (0, 3, "12345678901234567890", bar)],
+            &[(0, 0, "hallo wörld", bar), (3, 1, "y漢", Style::new().add_modifier(Modifier::REVERSED))],
+            &[(19, 0, "|", plain), (19, 1, "|", plain), (0, 2, "a", bar), (1, 2, "b", plain)],
+            &[],
+        ]);
+        assert_eq!(sizes[1], 0, "nothing changed, nothing is written");
+    }
+}

@@ -1,0 +1,333 @@
+//! Colours by meaning, read from `assets/themes/`, fitted to what the terminal can show.
+//!
+//! Invariants: no view names a colour; without colours everything is still told apart by bold, dim, underline and
+//! reverse; a terminal whose background is not known gets its own default colours and what is legible on both.
+
+use ratatui::style::{Color, Modifier, Style};
+
+pub const DARK: &str = include_str!("../../assets/themes/dark.toml");
+pub const LIGHT: &str = include_str!("../../assets/themes/light.toml");
+pub const NEUTRAL: &str = include_str!("../../assets/themes/neutral.toml");
+pub const ANSI: &str = include_str!("../../assets/themes/ansi.toml");
+
+macro_rules! roles {
+    ($($variant:ident $section:literal $key:literal $bare:expr),+ $(,)?) => {
+        /// What a piece of text means.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Role { $($variant),+ }
+
+        impl Role {
+            /// Role, section and key of the theme file, attributes of a screen without colours.
+            const TABLE: &'static [(Self, &'static str, &'static str, Modifier)] =
+                &[$((Self::$variant, $section, $key, $bare)),+];
+        }
+    };
+}
+
+const NONE: Modifier = Modifier::empty();
+const BOLD: Modifier = Modifier::BOLD;
+const DIM: Modifier = Modifier::DIM;
+
+roles! {
+    Normal "text" "normal" NONE,
+    Strong "text" "strong" BOLD,
+    Muted "text" "muted" DIM,
+    Faint "text" "faint" DIM,
+    Accent "text" "accent" NONE,
+    Title "text" "title" BOLD,
+    Good "text" "good" NONE,
+    Warn "text" "warn" BOLD,
+    Bad "text" "bad" BOLD,
+    Match "text" "match" BOLD.union(Modifier::UNDERLINED),
+    Rule "frame" "rule" DIM,
+    Focus "frame" "focus" BOLD,
+    Selected "frame" "selected" Modifier::REVERSED,
+    SelectedIdle "frame" "selected_idle" BOLD,
+    MarkSign "frame" "mark" BOLD,
+    Key "frame" "key" BOLD,
+    Tab "frame" "tab" BOLD.union(Modifier::UNDERLINED),
+    Prompt "frame" "prompt" NONE,
+    P0 "priority" "0" BOLD.union(Modifier::UNDERLINED),
+    P1 "priority" "1" BOLD,
+    P2 "priority" "2" NONE,
+    P3 "priority" "3" DIM,
+    Open "status" "open" NONE,
+    Unresolved "status" "unresolved" BOLD,
+    Addressed "status" "addressed" NONE,
+    Dismissed "status" "dismissed" DIM,
+    Obsolete "status" "obsolete" DIM,
+    Pending "run" "pending" DIM,
+    Working "run" "working" BOLD,
+    Completed "run" "completed" NONE,
+    Failed "run" "failed" BOLD,
+    Cancelled "run" "cancelled" DIM,
+    Superseded "run" "superseded" DIM,
+    Skipped "run" "skipped" DIM,
+    Lost "run" "lost" BOLD,
+    LineNumber "code" "number" DIM,
+    Anchor "code" "anchor" NONE,
+    Keyword "code" "keyword" BOLD,
+    String "code" "string" NONE,
+    Comment "code" "comment" DIM,
+    Constant "code" "constant" NONE,
+    Function "code" "function" NONE,
+    Type "code" "type" NONE,
+    Added "code" "added" BOLD,
+    Removed "code" "removed" DIM,
+    Hunk "code" "hunk" DIM,
+    Filled "gauge" "filled" BOLD,
+    Empty "gauge" "empty" DIM,
+}
+
+impl Role {
+    pub fn of_priority(priority: crate::domain::Priority) -> Self {
+        [Self::P0, Self::P1, Self::P2, Self::P3][priority.index()]
+    }
+
+    pub fn of_status(status: crate::domain::FindingStatus) -> Self {
+        use crate::domain::FindingStatus as S;
+        match status {
+            S::Open => Self::Open,
+            S::Unresolved => Self::Unresolved,
+            S::Addressed => Self::Addressed,
+            S::Dismissed => Self::Dismissed,
+            S::Obsolete => Self::Obsolete,
+        }
+    }
+
+    pub fn of_run(status: crate::domain::RunStatus) -> Self {
+        use crate::domain::RunStatus as S;
+        match status {
+            S::Pending => Self::Pending,
+            S::Snapshotting | S::Reviewing | S::Resolving => Self::Working,
+            S::Completed => Self::Completed,
+            S::Failed => Self::Failed,
+            S::Cancelled => Self::Cancelled,
+            S::Superseded => Self::Superseded,
+            S::Skipped => Self::Skipped,
+            S::Lost => Self::Lost,
+        }
+    }
+}
+
+/// How many colours the terminal has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Attributes only: `NO_COLOR`, `TERM=dumb` and their like.
+    None,
+    Ansi16,
+    Indexed256,
+    True,
+}
+
+impl Depth {
+    /// From `NO_COLOR`, `COLORTERM` and `TERM`.
+    pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Self {
+        if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+            return Self::None;
+        }
+        let term = variable("TERM").unwrap_or_default();
+        let colors = variable("COLORTERM").unwrap_or_default();
+        if colors.contains("truecolor") || colors.contains("24bit") || term.contains("direct") {
+            Self::True
+        } else if term == "dumb" || term.starts_with("vt1") || term.starts_with("vt2") {
+            Self::None
+        } else if term.contains("256")
+            || ["kitty", "alacritty", "wezterm", "foot", "ghostty"].iter().any(|t| term.contains(t))
+        {
+            Self::Indexed256
+        } else {
+            Self::Ansi16
+        }
+    }
+}
+
+/// What is behind the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Background {
+    Unknown,
+    Dark,
+    Light,
+}
+
+impl Background {
+    /// From a colour that the terminal answered, by its perceived brightness.
+    pub fn of(rgb: [u8; 3]) -> Self {
+        let [r, g, b] = rgb.map(u32::from);
+        if 299 * r + 587 * g + 114 * b > 128_000 { Self::Light } else { Self::Dark }
+    }
+
+    /// From `COLORFGBG`, as rxvt, konsole and others set it: `15;0` or `0;default;15`.
+    pub fn of_variable(value: &str) -> Self {
+        match value.rsplit(';').next().and_then(|n| n.parse::<u8>().ok()) {
+            Some(7 | 9..=15) => Self::Light,
+            Some(0..=8) => Self::Dark,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// A style for each role.
+#[derive(Debug, Clone)]
+pub struct Theme {
+    styles: Vec<Style>,
+}
+
+impl Theme {
+    /// The built-in theme that fits.
+    pub fn fitting(background: Background, depth: Depth) -> Self {
+        let text = match (depth, background) {
+            (Depth::None | Depth::Ansi16, _) => ANSI,
+            (_, Background::Unknown) => NEUTRAL,
+            (_, Background::Dark) => DARK,
+            (_, Background::Light) => LIGHT,
+        };
+        Self::parse(text, depth).0
+    }
+
+    /// Reads a theme; what is wrong with it is returned beside it, a line each.
+    pub fn parse(text: &str, depth: Depth) -> (Self, Vec<String>) {
+        let mut notices = Vec::new();
+        let table: toml::Table = text.parse().unwrap_or_else(|error: toml::de::Error| {
+            notices.push(format!("theme: {}", error.to_string().replace('\n', " ")));
+            toml::Table::new()
+        });
+        let styles = Role::TABLE
+            .iter()
+            .map(|(_, section, key, bare)| {
+                if depth == Depth::None {
+                    return Style::new().add_modifier(*bare);
+                }
+                let value = table.get(*section).and_then(|section| section.get(*key)).and_then(toml::Value::as_str);
+                match style(value.unwrap_or("default"), depth) {
+                    Ok(style) => style,
+                    Err(error) => {
+                        notices.push(format!("theme: [{section}] {key}: {error}"));
+                        Style::new()
+                    }
+                }
+            })
+            .collect();
+        (Self { styles }, notices)
+    }
+
+    pub fn style(&self, role: Role) -> Style {
+        self.styles.get(role as usize).copied().unwrap_or_default()
+    }
+}
+
+fn style(text: &str, depth: Depth) -> Result<Style, String> {
+    let mut style = Style::new();
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next() {
+        style = match word {
+            "on" => style.bg(color(words.next().unwrap_or(""), depth)?),
+            "bold" => style.add_modifier(BOLD),
+            "dim" => style.add_modifier(DIM),
+            "italic" => style.add_modifier(Modifier::ITALIC),
+            "underlined" => style.add_modifier(Modifier::UNDERLINED),
+            "reversed" => style.add_modifier(Modifier::REVERSED),
+            "crossed" => style.add_modifier(Modifier::CROSSED_OUT),
+            word => style.fg(color(word, depth)?),
+        };
+    }
+    Ok(style)
+}
+
+fn color(word: &str, depth: Depth) -> Result<Color, String> {
+    const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+    let (name, bright) = word.strip_prefix("bright-").map_or((word, 0), |name| (name, 8));
+    if let Some(n) = NAMES.iter().position(|known| *known == name) {
+        return Ok(Color::Indexed(n as u8 + bright));
+    }
+    if word == "default" {
+        return Ok(Color::Reset);
+    }
+    let rgb = match word.strip_prefix('#') {
+        Some(hex) if hex.len() == 6 => {
+            let n = u32::from_str_radix(hex, 16).map_err(|_| format!("{word:?} is no colour"))?;
+            let [_, r, g, b] = n.to_be_bytes();
+            if depth == Depth::True {
+                return Ok(Color::Rgb(r, g, b));
+            }
+            [r, g, b]
+        }
+        _ => {
+            let n: u8 = word.parse().map_err(|_| format!("{word:?} is no colour"))?;
+            if depth != Depth::Ansi16 || n < 16 {
+                return Ok(Color::Indexed(n));
+            }
+            of_index(n)
+        }
+    };
+    let candidates = if depth == Depth::Ansi16 { 0..16u8 } else { 16..255 };
+    let distance =
+        |n: &u8| of_index(*n).iter().zip(rgb).map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2)).sum::<i32>();
+    Ok(candidates.min_by_key(distance).map_or(Color::Reset, Color::Indexed))
+}
+
+/// Red, green and blue of a colour of the 256-colour palette.
+fn of_index(n: u8) -> [u8; 3] {
+    let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
+    match n {
+        0..=6 => [n & 1, n >> 1 & 1, n >> 2 & 1].map(|on| on * 128),
+        7 => [192; 3],
+        8 => [128; 3],
+        9..=15 => [n & 1, n >> 1 & 1, n >> 2 & 1].map(|on| on * 255),
+        16..=231 => [step((n - 16) / 36), step((n - 16) / 6 % 6), step((n - 16) % 6)],
+        232.. => [8 + 10 * (n - 232); 3],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_themes_name_every_role_and_nothing_else() {
+        for (name, text) in [("dark", DARK), ("light", LIGHT), ("neutral", NEUTRAL), ("ansi", ANSI)] {
+            for depth in [Depth::None, Depth::Ansi16, Depth::Indexed256, Depth::True] {
+                assert_eq!(Theme::parse(text, depth).1, Vec::<String>::new(), "{name} {depth:?}");
+            }
+            let table: toml::Table = text.parse().unwrap_or_default();
+            for (role, section, key, _) in Role::TABLE {
+                assert!(table.get(*section).is_some_and(|s| s.get(*key).is_some()), "{name}: {role:?}");
+            }
+            let named: usize = table.values().filter_map(|v| v.as_table()).map(toml::Table::len).sum();
+            assert_eq!(named, Role::TABLE.len(), "{name} has keys that mean nothing");
+        }
+    }
+
+    #[test]
+    fn an_unknown_background_and_no_colours_never_set_a_background_colour() {
+        for theme in [Theme::fitting(Background::Unknown, Depth::True), Theme::fitting(Background::Dark, Depth::None)] {
+            assert!(theme.styles.iter().all(|style| style.bg.is_none_or(|bg| bg == Color::Reset)));
+        }
+        let none = Theme::fitting(Background::Dark, Depth::None);
+        assert!(none.styles.iter().all(|style| style.fg.is_none()), "NO_COLOR means none");
+    }
+
+    #[test]
+    fn colours_and_backgrounds_are_told_from_the_environment() {
+        let depth = |pairs: &[(&str, &str)]| {
+            Depth::detect(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
+        };
+        for (pairs, expected) in [
+            (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")][..], Depth::True),
+            (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("NO_COLOR", "1")], Depth::None),
+            (&[("TERM", "xterm-256color"), ("NO_COLOR", "")], Depth::Indexed256),
+            (&[("TERM", "linux")], Depth::Ansi16),
+            (&[("TERM", "vt100")], Depth::None),
+            (&[], Depth::Ansi16),
+        ] {
+            assert_eq!(depth(pairs), expected, "{pairs:?}");
+        }
+        assert_eq!(Background::of_variable("15;0"), Background::Dark);
+        assert_eq!(Background::of_variable("0;default;15"), Background::Light);
+        assert_eq!(Background::of_variable("nonsense"), Background::Unknown);
+        assert_eq!(Background::of([250, 250, 245]), Background::Light);
+        assert_eq!(Background::of([30, 30, 30]), Background::Dark);
+        assert_eq!(color("#1c2a1e", Depth::Indexed256), Ok(Color::Indexed(234)));
+        assert_eq!(color("203", Depth::Ansi16), Ok(Color::Indexed(9)));
+    }
+}

@@ -1,0 +1,260 @@
+//! New data: the view, filtered rows, a run's files. Selections are found again by id, and what is on screen stays
+//! where it is.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::super::app::{App, FirstReview, Pane, RunEntry, Tone};
+use super::super::filter::{Filter, Known};
+use super::super::message::{Command, FileRow, FileState, Subject, Tab};
+use crate::domain::RunStatus;
+use crate::store::View;
+
+/// Up to here filtering takes less time than telling another thread to do it.
+const FILTER_HERE: usize = 4_000;
+
+/// The store was read: take the runs over at once, the findings as soon as they are filtered.
+pub fn viewed(app: &mut App, view: Arc<View>, written: u64, commands: &mut Vec<Command>) {
+    app.trouble = (!view.notices.is_empty()).then(|| view.notices.join(" · "));
+    // Decisions that were stored before the store was read are in the view.
+    if written >= app.decisions.written && !app.known.statuses.is_empty() {
+        Arc::make_mut(&mut app.known).statuses.clear();
+    }
+    if view.complete && app.first_review == FirstReview::Unknown {
+        if view.run_count() == 0 {
+            app.first_review = FirstReview::Asked;
+            app.focus = Pane::Runs;
+            app.list = Pane::Runs;
+            commands.push(Command::Review(None));
+        } else {
+            app.first_review = FirstReview::NotNeeded;
+        }
+    }
+    filter_with(app, view, commands);
+}
+
+/// Filters the findings of `view`; view and rows are taken over together.
+fn filter_with(app: &mut App, view: Arc<View>, commands: &mut Vec<Command>) {
+    app.filter_asked += 1;
+    let serial = app.filter_asked;
+    if view.finding_count() <= FILTER_HERE {
+        let rows = app.filter.rows(&view, &app.known);
+        filtered(app, serial, view, rows);
+    } else {
+        commands.push(Command::Filter { serial, view, filter: app.filter.clone(), known: Arc::clone(&app.known) });
+    }
+}
+
+/// The filter changed: the list is made again, and what was kept although decided goes.
+pub fn refilter(app: &mut App, commands: &mut Vec<Command>) {
+    app.filter = Filter::parse(&app.filter_text);
+    if !app.known.kept.is_empty() {
+        Arc::make_mut(&mut app.known).kept.clear();
+    }
+    app.range_from = None;
+    filter_with(app, Arc::clone(&app.view), commands);
+}
+
+/// Rows and the view that they are rows of.
+pub fn filtered(app: &mut App, serial: u64, view: Arc<View>, rows: Vec<u32>) {
+    if serial <= app.filter_shown {
+        return;
+    }
+    app.filter_shown = serial;
+    let selected = app.finding().map(|finding| finding.id.to_owned());
+    let same_view = Arc::ptr_eq(&view, &app.view);
+    let run = app.run().map(|run| run.id.to_owned());
+    // A selected finding that is no longer in the list hands over to the next one that is.
+    let near = selected.as_deref().and_then(|id| view.finding_index(id)).and_then(|index| u32::try_from(index).ok());
+    app.view = view;
+    app.findings = rows;
+    let at = near.map_or(0, |index| app.findings.partition_point(|row| *row < index));
+    let height = app.height(Pane::Findings);
+    app.finding_cursor.moved(at.min(app.findings.len().saturating_sub(1)), app.findings.len(), height);
+    if !same_view {
+        let mut marks = std::mem::take(&mut app.marks);
+        marks.retain(|id| app.view.finding_index(id).is_some());
+        app.marks = marks;
+        rebuild_runs(app, run.as_deref());
+        changed_under_detail(app);
+        if app.filter_shown == 1 {
+            first_focus(app);
+        }
+    }
+}
+
+/// The first rows are here: start where there is something to decide.
+fn first_focus(app: &mut App) {
+    if app.findings.is_empty() {
+        app.focus = Pane::Runs;
+        app.list = Pane::Runs;
+    }
+}
+
+/// The list of runs from the view: superseded ones below what replaced them, folded away unless opened.
+pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
+    let view = &app.view;
+    app.active.clear();
+    let mut below: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut top = Vec::new();
+    for index in 0..view.run_count() {
+        let run = view.run(index);
+        if !run.status.is_terminal() {
+            app.active.extend(u32::try_from(index).ok());
+        }
+        match replaced_by(view, index) {
+            Some(root) => below.entry(root).or_default().push(index),
+            None => top.push(index),
+        }
+    }
+    app.runs.clear();
+    for index in top {
+        let nested = below.get(&index).map_or(&[][..], Vec::as_slice);
+        let open = !nested.is_empty() && app.unfolded.contains(view.run(index).id);
+        let folded = if open { 0 } else { nested.len() };
+        let entry = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        app.runs.push(RunEntry { index: entry(index), nested: false, folded: entry(folded), unfolded: open });
+        if open {
+            app.runs.extend(nested.iter().map(|index| RunEntry {
+                index: entry(*index),
+                nested: true,
+                folded: 0,
+                unfolded: false,
+            }));
+        }
+    }
+    let height = app.height(Pane::Runs);
+    // A selected run that was folded away hands over to what replaced it.
+    let at = selected.and_then(|id| app.view.run_index(id)).and_then(|index| {
+        position(app, index).or_else(|| replaced_by(&app.view, index).and_then(|root| position(app, root)))
+    });
+    app.run_cursor.moved(at.unwrap_or(0), app.runs.len(), height);
+}
+
+fn position(app: &App, index: usize) -> Option<usize> {
+    app.runs.iter().position(|entry| entry.index as usize == index)
+}
+
+/// The run that stands for this one in the list: the last of the chain that superseded it.
+fn replaced_by(view: &View, index: usize) -> Option<usize> {
+    let mut at = index;
+    for _ in 0..64 {
+        let next = view.run(at).superseded_by;
+        match view.run_index(next) {
+            Some(next) if !view.run(at).superseded_by.is_empty() && next != at => at = next,
+            _ => break,
+        }
+    }
+    (at != index).then_some(at)
+}
+
+/// Selects a run, for instance the one that a request came to.
+pub fn select_run(app: &mut App, id: &str) {
+    let Some(at) = app.view.run_index(id).and_then(|index| position(app, index)) else { return };
+    let height = app.height(Pane::Runs);
+    app.run_cursor.go(at, app.runs.len(), height);
+}
+
+/// The view is another one: pages that could say something else now are read again.
+fn changed_under_detail(app: &mut App) {
+    let stale = match (&app.detail, app.tab) {
+        (None, _) => false,
+        (Some(_), Tab::Ledger) => true,
+        (Some((Subject::Finding(_), ..)), Tab::Page | Tab::Diff) => true,
+        (Some((Subject::Run(run) | Subject::File { run, .. }, ..)), _) => {
+            let status = app.view.run_index(run).map(|index| app.view.run(index).status);
+            status.is_none_or(|status| !status.is_terminal()) || shows_unfinished(app)
+        }
+        (Some(_), Tab::Log) => app.is_live() || shows_unfinished(app),
+        (Some((Subject::Nothing, ..)), _) => false,
+    };
+    if stale {
+        app.stale = true;
+    }
+    if !app.files_of.is_empty() {
+        let live = app.view.run_index(&app.files_of).is_some_and(|index| !app.view.run(index).status.is_terminal());
+        if live || app.files.iter().any(|file| file.state == FileState::Waiting) {
+            app.files_of.clear();
+        }
+    }
+}
+
+/// Whether the page on screen was read while its run had not ended.
+fn shows_unfinished(app: &App) -> bool {
+    use super::super::loaded::Loaded;
+    let status = match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
+        Some(Loaded::Run(page)) => Some(page.run.status),
+        Some(Loaded::File(page)) => Some(page.run.status),
+        Some(Loaded::Log { run, .. }) => run.as_ref().map(|run| run.status),
+        Some(Loaded::Failed(_)) => return true,
+        _ => None,
+    };
+    status.is_some_and(|status: RunStatus| !status.is_terminal())
+}
+
+/// The files of a run as far as its findings tell them, until the run's output is read.
+pub fn files_from_view(app: &mut App, run: &str) {
+    let known_before = app.files_of == run;
+    let selected = app.file().map(|file| file.path.clone());
+    let mut files: BTreeMap<&str, [u32; 4]> = BTreeMap::new();
+    if let Some(wanted) = app.view.run_index(run) {
+        let view = &app.view;
+        // Findings are in the order of the runs that last reported them.
+        let place = |index: usize| view.run_index(view.finding(index).last_run).unwrap_or(usize::MAX);
+        let count = view.finding_count();
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = (low + high) / 2;
+            if place(middle) < wanted { low = middle + 1 } else { high = middle }
+        }
+        for index in (low..count).take_while(|index| view.finding(*index).last_run == run) {
+            let finding = view.finding(index);
+            files.entry(finding.path).or_default()[finding.priority.index()] += 1;
+        }
+    }
+    let rows = files
+        .into_iter()
+        .map(|(path, counts)| FileRow { path: path.to_owned(), counts, state: FileState::Unknown })
+        .collect();
+    app.files_of = run.to_owned();
+    set_files(app, rows, if known_before { selected } else { None });
+}
+
+/// The files of a run as its output or its journal tells them.
+pub fn files_loaded(app: &mut App, run: &str, files: Vec<FileRow>) {
+    if run == app.files_of {
+        let selected = app.file().map(|file| file.path.clone());
+        set_files(app, files, selected);
+    }
+}
+
+fn set_files(app: &mut App, files: Vec<FileRow>, selected: Option<String>) {
+    let at = selected.and_then(|path| files.iter().position(|file| file.path == path));
+    app.files = files;
+    let height = app.height(Pane::Files);
+    match at {
+        Some(at) => app.file_cursor.moved(at, app.files.len(), height),
+        None => app.file_cursor.go(0, app.files.len(), height),
+    }
+}
+
+/// Puts a term into the filter in place of another of its sort, as opening a run or a file does.
+pub fn scope_filter(app: &mut App, term: &str, value: &str, commands: &mut Vec<Command>) {
+    let mut terms: Vec<&str> = app
+        .filter_text
+        .split_whitespace()
+        .filter(|word| !word.starts_with("run:") && !word.starts_with("path:"))
+        .collect();
+    let new = format!("{term}:{value}");
+    terms.push(&new);
+    app.filter_text = terms.join(" ");
+    refilter(app, commands);
+    if app.findings.is_empty() && app.filter_asked == app.filter_shown {
+        app.say(Tone::Plain, "no finding passes the filter · Esc takes the filter back");
+    }
+}
+
+/// Makes sure that what was decided just now stays in sight although the filter would not show it.
+pub fn keep(known: &mut Known, id: &str) {
+    known.kept.insert(id.to_owned());
+}

@@ -1,0 +1,190 @@
+//! `update(app, message) -> commands`: everything the cockpit decides. No IO and no clock, so a table of messages tells
+//! all of it.
+//!
+//! Invariant: a decision about a finding shows only after the message that says it is stored.
+
+mod data;
+mod keys;
+mod prompt;
+pub use prompt::reasons;
+mod triage;
+
+use super::doc::Doc;
+use super::app::{App, FirstReview, Overlay, Pane, Tone};
+use super::input::Input;
+use super::loaded::Loaded;
+use super::message::{Command, End, Message, Subject, Tab};
+use super::pages;
+use super::theme::{Background, Theme};
+use crate::domain::RunId;
+
+/// Changes the state by what happened at `now` (milliseconds since 1970); what it returns is to be done outside.
+pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
+    app.now = now;
+    let mut commands = Vec::new();
+    match message {
+        Message::Input(Input::Key(key)) => keys::press(app, key, &mut commands),
+        Message::Input(Input::Paste(text)) => prompt::paste(app, &text, &mut commands),
+        Message::Input(Input::Background(rgb)) => {
+            if !app.theme_is_set {
+                app.theme = Theme::fitting(Background::of(rgb), app.depth);
+                build(app);
+            }
+        }
+        Message::Resized { columns, rows } => {
+            (app.columns, app.rows) = (columns, rows);
+            keep_in_sight(app);
+        }
+        Message::Tick => {}
+        Message::Viewed { view, written } => data::viewed(app, view, written, &mut commands),
+        Message::StoreTrouble(text) => app.trouble = Some(text),
+        Message::Filtered { serial, view, rows } => data::filtered(app, serial, view, rows),
+        Message::Loaded { subject, tab, loaded } => loaded_page(app, subject, tab, loaded),
+        Message::Files { run, files } => data::files_loaded(app, &run, files),
+        Message::Triaged { order, result, written } => triage::stored(app, &order, result, written),
+        Message::Requested(Ok(asked)) => {
+            if app.first_review == FirstReview::Asked && asked.nothing {
+                app.first_review = FirstReview::Nothing(asked.text.clone());
+            }
+            if let Some(run) = &asked.run {
+                data::select_run(app, run);
+            }
+            app.say(Tone::Done, asked.text);
+        }
+        Message::Requested(Err(error)) => {
+            if app.first_review == FirstReview::Asked {
+                app.first_review = FirstReview::Nothing(error.clone());
+            }
+            app.say(Tone::Trouble, format!("no review: {error}"));
+        }
+        Message::Cancelled { result, .. } => match result {
+            Ok(text) => app.say(Tone::Done, text),
+            Err(error) => app.say(Tone::Trouble, format!("not cancelled: {error}")),
+        },
+        Message::Recovered(lines) => {
+            if !lines.is_empty() {
+                app.say(Tone::Plain, lines.join(" · "));
+            }
+        }
+        Message::Edited(Ok(())) => commands.push(Command::Redraw),
+        Message::Edited(Err(error)) => {
+            app.say(Tone::Trouble, error);
+            commands.push(Command::Redraw);
+        }
+        Message::Ended(end) => commands.push(Command::Quit(Some(end))),
+        Message::Resumed => commands.push(Command::Redraw),
+    }
+    follow(app, &mut commands);
+    commands
+}
+
+/// After every message: the detail follows the selection, the page fits its width.
+fn follow(app: &mut App, commands: &mut Vec<Command>) {
+    let subject = wanted_subject(app);
+    if subject != app.subject {
+        app.subject = subject;
+        app.scroll = 0;
+    }
+    if let Some(run) = app.run().map(|run| run.id.to_owned())
+        && run != app.files_of
+    {
+        data::files_from_view(app, &run);
+        commands.push(Command::LoadFiles { run });
+    }
+    let wanted = (app.subject.clone(), app.tab);
+    let shown = app.detail.as_ref().is_some_and(|(subject, tab, _)| (subject, *tab) == (&wanted.0, wanted.1));
+    if app.subject == Subject::Nothing && app.tab != Tab::Ledger {
+        if app.detail.take().is_some() || app.loading.take().is_some() {
+            app.doc_width = 0;
+        }
+    } else if (!shown && app.loading.as_ref() != Some(&wanted)) || (shown && std::mem::take(&mut app.stale)) {
+        // Another subject's page stays until this one is read, which takes a moment only; another tab's would lie.
+        if app.detail.as_ref().is_some_and(|(_, tab, _)| *tab != app.tab) {
+            app.detail = None;
+            app.doc = Doc::default();
+            app.scroll = 0;
+        }
+        app.loading = Some(wanted.clone());
+        commands.push(Command::Load { subject: wanted.0, tab: wanted.1 });
+    }
+    let width = app.layout().body(Pane::Detail).map_or(0, |area| area.width);
+    if width != app.doc_width && width > 0 {
+        app.doc_width = width;
+        build(app);
+    }
+}
+
+/// What the detail is about: what is selected in the list that had the focus last.
+fn wanted_subject(app: &App) -> Subject {
+    match app.list {
+        Pane::Runs => app.run().map(|run| Subject::Run(run.id.to_owned())),
+        Pane::Files => app
+            .file()
+            .map(|file| Subject::File { run: app.files_of.clone(), path: file.path.clone() })
+            .or_else(|| app.run().map(|run| Subject::Run(run.id.to_owned()))),
+        Pane::Findings | Pane::Detail => app.finding().map(|finding| Subject::Finding(finding.id.to_owned())),
+    }
+    .unwrap_or(Subject::Nothing)
+}
+
+fn loaded_page(app: &mut App, subject: Subject, tab: Tab, mut loaded: Box<Loaded>) {
+    if (&subject, tab) != (&app.subject, app.tab) {
+        return;
+    }
+    // A page that is read again because its run moved on must not jump.
+    let again = app.detail.as_ref().is_some_and(|(s, t, _)| (s, *t) == (&subject, tab));
+    if again && let (Some((_, _, before)), Loaded::Finding(page)) = (&app.detail, loaded.as_mut()) {
+        // Read again without colours: the colours that are known stay until the new ones come.
+        if let Loaded::Finding(before) = before.as_ref()
+            && page.code.spans.is_empty()
+            && before.code.lines == page.code.lines
+        {
+            page.code.spans.clone_from(&before.code.spans);
+        }
+    }
+    let at_end = app.scroll + app.height(Pane::Detail) >= app.doc.lines.len();
+    app.loading = None;
+    app.detail = Some((subject, tab, loaded));
+    build(app);
+    if !again {
+        app.scroll = app.doc.start;
+        if app.doc.follow {
+            app.scroll = usize::MAX;
+        }
+    } else if app.doc.follow && at_end {
+        app.scroll = usize::MAX;
+    }
+    clamp_scroll(app);
+}
+
+/// Builds the page again from what is loaded.
+fn build(app: &mut App) {
+    app.doc = pages::build(app, usize::from(app.doc_width.max(20)));
+    clamp_scroll(app);
+}
+
+fn clamp_scroll(app: &mut App) {
+    let most = app.doc.lines.len().saturating_sub(app.height(Pane::Detail));
+    app.scroll = app.scroll.min(most);
+}
+
+/// The screen changed: the selected rows stay in sight.
+fn keep_in_sight(app: &mut App) {
+    let (runs, findings, files) = (app.height(Pane::Runs), app.height(Pane::Findings), app.height(Pane::Files));
+    app.run_cursor.go(app.run_cursor.at, app.runs.len(), runs);
+    app.finding_cursor.go(app.finding_cursor.at, app.findings.len(), findings);
+    app.file_cursor.go(app.file_cursor.at, app.files.len(), files);
+    clamp_scroll(app);
+}
+
+fn quit(commands: &mut Vec<Command>) {
+    commands.push(Command::Quit(None::<End>));
+}
+
+fn run_id(text: &str) -> Option<RunId> {
+    text.parse().ok()
+}
+
+fn close(app: &mut App) {
+    app.overlay = Overlay::None;
+}

@@ -1,0 +1,142 @@
+//! Decisions about findings. An order goes out, its answer comes back; only the answer changes what is shown.
+
+use std::sync::Arc;
+
+use super::super::app::{App, Overlay, Pane, Prompt, PromptKind, Tone};
+use super::super::keymap::{Action, Context};
+use super::super::line::LineEdit;
+use super::super::message::{Command, Subject, TriageLine, TriageOrder};
+use super::{data, keys};
+use crate::domain::{Disposition, FindingStatus, text};
+
+/// What a decision is about: the marked findings, else the selected one. Those that have the status already stay out.
+fn targets(app: &mut App, status: FindingStatus) -> Vec<TriageLine> {
+    keys::keep_range(app);
+    app.range_from = None;
+    let line = |id: &str| {
+        let row = app.finding_by_id(id)?;
+        let previous = app.status(&row);
+        Some(TriageLine { finding: id.parse().ok()?, previous, status, reason: String::new() })
+    };
+    let lines: Vec<TriageLine> = if app.marks.is_empty() {
+        match &app.subject {
+            Subject::Finding(id) => line(id).into_iter().collect(),
+            _ => Vec::new(),
+        }
+    } else {
+        let mut ids: Vec<&String> = app.marks.iter().collect();
+        ids.sort_by_key(|id| app.view.finding_index(id));
+        ids.into_iter().filter_map(|id| line(id)).collect()
+    };
+    let before = lines.len();
+    let lines: Vec<TriageLine> = lines.into_iter().filter(|line| line.previous != status).collect();
+    if lines.is_empty() {
+        let what = if before == 0 { "no finding is selected".to_owned() } else { format!("already {status}") };
+        app.say(Tone::Plain, what);
+    }
+    lines
+}
+
+fn send(app: &mut App, lines: Vec<TriageLine>, commands: &mut Vec<Command>) {
+    app.decisions.pending += 1;
+    commands.push(Command::Triage(TriageOrder::Set(lines)));
+}
+
+/// Addressed, or open again: needs no reason.
+pub fn decide(app: &mut App, status: FindingStatus, commands: &mut Vec<Command>) {
+    let lines = targets(app, status);
+    if !lines.is_empty() {
+        send(app, lines, commands);
+    }
+}
+
+/// Dismissed: asks why.
+pub fn ask_reason(app: &mut App) {
+    let lines = targets(app, FindingStatus::Dismissed);
+    if !lines.is_empty() {
+        app.overlay =
+            Overlay::Prompt(Prompt { kind: PromptKind::Reason { lines }, line: LineEdit::default(), choice: 0 });
+    }
+}
+
+/// The reason was given.
+pub fn dismiss(app: &mut App, mut lines: Vec<TriageLine>, reason: &str, commands: &mut Vec<Command>) {
+    for line in &mut lines {
+        line.reason = reason.to_owned();
+    }
+    app.decisions.reasons.retain(|known| known != reason);
+    app.decisions.reasons.insert(0, reason.to_owned());
+    send(app, lines, commands);
+}
+
+/// Takes the last decision back, or sets it again; which one that is, only the store knows: another cockpit or the
+/// command line may have decided since.
+pub fn again(app: &mut App, order: TriageOrder, commands: &mut Vec<Command>) {
+    app.decisions.pending += 1;
+    commands.push(Command::Triage(order));
+}
+
+/// The store has answered.
+pub fn stored(app: &mut App, order: &TriageOrder, result: Result<Vec<Disposition>, String>, written: u64) {
+    app.decisions.pending = app.decisions.pending.saturating_sub(1);
+    let lines = match result {
+        Ok(lines) => lines,
+        Err(error) => {
+            app.say(Tone::Trouble, format!("not stored: {error}"));
+            return;
+        }
+    };
+    if lines.is_empty() {
+        let what = if *order == TriageOrder::Redo { "redo" } else { "undo" };
+        app.say(Tone::Plain, format!("nothing to {what}"));
+        return;
+    }
+    app.decisions.written = app.decisions.written.max(written);
+    let decided: Vec<String> = lines.iter().map(|line| line.finding_id.as_str().to_owned()).collect();
+    let known = Arc::make_mut(&mut app.known);
+    for line in &lines {
+        known.statuses.insert(line.finding_id.as_str().to_owned(), line.status);
+        data::keep(known, line.finding_id.as_str());
+    }
+    let count = lines.len();
+    let what = match (lines.as_slice(), order) {
+        ([one], TriageOrder::Set(_)) => one.status.to_string(),
+        (many, TriageOrder::Set(_)) => {
+            format!("{count} {}", many.first().map_or("decided", |line| line.status.word()))
+        }
+        ([one], TriageOrder::Undo) => format!("undone: {} again", one.status),
+        (_, TriageOrder::Undo) => format!("undone: {}", text::count(count, "finding")),
+        ([one], TriageOrder::Redo) => format!("redone: {}", one.status),
+        (_, TriageOrder::Redo) => format!("redone: {}", text::count(count, "finding")),
+    };
+    let key = |action| app.keymap.key_of(Context::Global, action).map_or_else(String::new, |key| key.to_string());
+    let next = match order {
+        TriageOrder::Undo => format!("{} redoes", key(Action::Redo)),
+        _ => format!("{} undoes", key(Action::Undo)),
+    };
+    let dot = app.glyphs.dot;
+    app.say(Tone::Done, format!("{what} {dot} {next}"));
+    if matches!(order, TriageOrder::Set(_)) {
+        // On to the next one, if the selected one was decided and nobody moved since.
+        let here = app.finding().map(|finding| finding.id.to_owned());
+        if lines.len() == 1
+            && app.focus == Pane::Findings
+            && here.as_deref() == lines.first().map(|l| l.finding_id.as_str())
+        {
+            keys::go_to(app, app.finding_cursor.at + 1);
+        }
+        app.marks.clear();
+    } else if let Some(at) = lines.first().and_then(|line| {
+        let index = app.view.finding_index(line.finding_id.as_str())?;
+        app.findings.binary_search(&u32::try_from(index).ok()?).ok()
+    }) {
+        // Back to where it was decided.
+        if app.list == Pane::Findings {
+            let height = app.height(Pane::Findings);
+            app.finding_cursor.go(at, app.findings.len(), height);
+        }
+    }
+    if matches!(&app.subject, Subject::Finding(id) if decided.iter().any(|other| other == id)) {
+        app.stale = true;
+    }
+}
