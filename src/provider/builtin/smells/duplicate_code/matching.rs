@@ -327,7 +327,7 @@ pub fn is_boilerplate(tokens: &[Token]) -> bool {
 /// Key words with which something happens, in all languages, and the operators that call or assign in some.
 const STEPS: &[&str] = &[
     "if", "for", "foreach", "while", "return", "unless", "then", "do", "yield", "await", "throw", "raise", "match",
-    "switch", "->", ":=", "+=", "-=", "<<", "?.",
+    "switch", ":=", "+=", "-=", "<<", "?.",
 ];
 
 #[cfg(test)]

@@ -258,9 +258,9 @@ impl<'a> Changed<'a> {
     }
 
     /// Whether the change edited both sides of a copy that was there before: it had to, and makes nothing worse.
-    fn is_edited_with(&self, judged: &Judged, there: &Self) -> bool {
+    fn is_edited_with(&self, copy: &Match, there: &Self) -> bool {
         let share = |file: &Self, (from, to): (u32, u32)| file.added(from, to) * 100 / (to - from).max(1);
-        let (here, there) = (share(self, judged.copy.a()), share(there, judged.copy.b()));
+        let (here, there) = (share(self, copy.a()), share(there, copy.b()));
         there > 0 && here < MOSTLY_NEW && there < MOSTLY_NEW
     }
 
@@ -298,7 +298,7 @@ fn among_changed<'a>(files: &[Changed<'a>], rules: &Rules, found: &mut [Vec<Foun
                 .judge(&copy, &file.tokens, rules)
                 // The earlier place is the new one.
                 .or_else(|| file.judge(&copy.swapped(), &file.tokens, rules));
-            if let Some(judged) = judged.filter(|judged| !file.is_edited_with(judged, file)) {
+            if let Some(judged) = judged.filter(|_| !file.is_edited_with(&copy, file)) {
                 let there_path = file.place.path.to_owned();
                 found[index].push(Found { there_path, there_facts: file.place.facts, judged });
             }
@@ -309,7 +309,7 @@ fn among_changed<'a>(files: &[Changed<'a>], rules: &Rules, found: &mut [Vec<Foun
             }
             for copy in matching::copies(&file.tokens, &file.prints, Some((&other.tokens, &other.list))) {
                 let Some(judged) = file.judge(&copy, &other.tokens, rules) else { continue };
-                if file.is_edited_with(&judged, other) {
+                if file.is_edited_with(&copy, other) {
                     continue;
                 }
                 // The other file reports it when it is the later one and its side is new as well.
