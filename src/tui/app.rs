@@ -143,8 +143,8 @@ pub enum PromptKind {
 pub struct Place {
     pub repository: String,
     pub branch: String,
-    /// The default reviewer.
-    pub reviewer: String,
+    /// What the window of a reviewer that talks to a model holds at most, in tokens.
+    pub window_tokens: u64,
 }
 
 /// Decisions on their way, and what is remembered of those made.

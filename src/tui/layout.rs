@@ -10,6 +10,8 @@ use super::app::Pane;
 pub const WIDE: u16 = 120;
 /// From here on one list stands beside the detail.
 pub const NARROW: u16 = 80;
+/// Rows that three lists need to be of use.
+const THREE_LISTS: u16 = 14;
 /// Below this nothing useful fits.
 pub const LEAST: (u16, u16) = (40, 10);
 
@@ -97,7 +99,7 @@ pub fn of(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> Lay
     }
     put(Pane::Detail, detail);
     let width = left.saturating_sub(margin + 1);
-    if columns >= WIDE {
+    if columns >= WIDE && height >= THREE_LISTS {
         // A blank line between the panes where there is room for it.
         let air = u16::from(roomy);
         let rest = height.saturating_sub(2 * air);

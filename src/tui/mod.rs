@@ -141,7 +141,7 @@ fn setup(runner: &Runner, columns: u16, rows: u16) -> Setup {
         place: Place {
             repository: runner.repo.name(),
             branch: runner.repo.branch(),
-            reviewer: runner.settings.default_reviewer.clone(),
+            window_tokens: runner.settings.window.max_tokens,
         },
         keymap,
         theme,

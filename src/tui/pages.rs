@@ -82,9 +82,7 @@ fn nothing(app: &App, width: usize, doc: &mut Doc) {
 
 fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let finding = &page.finding;
-    let status = app
-        .finding_by_id(finding.finding_id.as_str())
-        .map_or(finding.status, |row| app.status(&row));
+    let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.status(&row));
     let dot = format!(" {} ", app.glyphs.dot);
     let facts = [
         kind_words(finding.kind.word()),
@@ -252,7 +250,8 @@ fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let reported = when(finding.reported_at);
     let column = reported.len() + 2;
     let entry = |doc: &mut Doc, time: String, what: String| {
-        for (index, line) in wrap(&text::one_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate() {
+        for (index, line) in wrap(&text::one_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate()
+        {
             let time = if index == 0 { time.as_str() } else { "" };
             doc.push(Line::of(Role::Faint, &format!("{time:<column$}")).and(Role::Muted, &line));
         }
@@ -345,7 +344,9 @@ fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         doc.field("spent", NAMES, Role::Normal, "no tokens: the built-in reviewer works offline", width);
     } else {
         doc.field("spent", NAMES, Role::Normal, &spent(run), width);
-        doc.field("window peak", NAMES, Role::Normal, &thousands(run.window_peak), width);
+        let window =
+            format!("at most {} of {} at once", thousands(run.window_peak), thousands(app.place.window_tokens));
+        doc.field("window", NAMES, Role::Normal, &window, width);
     }
     about(app, run, width, doc);
     let notes = page.output.as_ref().map_or(&[][..], |output| output.notes.as_slice());
@@ -364,7 +365,8 @@ fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
 }
 
 fn spent(run: &RunRecord) -> String {
-    let mut parts = vec![format!("{} in", thousands(run.tokens.input)), format!("{} out", thousands(run.tokens.output))];
+    let mut parts =
+        vec![format!("{} in", thousands(run.tokens.input)), format!("{} out", thousands(run.tokens.output))];
     if run.tokens.cached > 0 {
         parts.push(format!("{} cached", thousands(run.tokens.cached)));
     }
@@ -410,13 +412,22 @@ fn about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
             doc.field(name, NAMES, Role::Normal, value, width);
         }
     };
-    let reviewer = if run.model.is_empty() { run.reviewer.clone() } else { format!("{} ({})", run.reviewer, run.model) };
+    let reviewer =
+        if run.model.is_empty() { run.reviewer.clone() } else { format!("{} ({})", run.reviewer, run.model) };
     field("reviewer", &reviewer);
-    field("asked by", &format!("{} from the {}", run.owner, run.source).trim_start_matches(" from").replace("from the cli", "from the command line"));
+    field(
+        "asked by",
+        &format!("{} from the {}", run.owner, run.source)
+            .trim_start_matches(" from")
+            .replace("from the cli", "from the command line"),
+    );
     field("asked at", &app.full_moment(run.created_at));
     if run.status.is_terminal() {
         let took = run.updated_at.as_millisecond().saturating_sub(run.created_at.as_millisecond());
-        field("took", &if took < 10_000 { format!("{:.1} s", took as f64 / 1000.0) } else { super::app::duration(took / 1000) });
+        field(
+            "took",
+            &if took < 10_000 { format!("{:.1} s", took as f64 / 1000.0) } else { super::app::duration(took / 1000) },
+        );
     }
     if !matches!(run.scope, Scope::All) {
         field("base", short(&run.base_commit));
@@ -477,7 +488,8 @@ fn difference(app: &App, diff: &Diff, doc: &mut Doc) {
         doc.push(Line::default());
         doc.push(Line::of(Role::Muted, note));
     }
-    let most = diff.hunks.iter().map(|hunk| (hunk.old_start + hunk.old_lines).max(hunk.new_start + hunk.new_lines)).max();
+    let most =
+        diff.hunks.iter().map(|hunk| (hunk.old_start + hunk.old_lines).max(hunk.new_start + hunk.new_lines)).max();
     let digits = digits(most.unwrap_or(1));
     let mut anchored = None;
     for hunk in &diff.hunks {
@@ -490,9 +502,8 @@ fn difference(app: &App, diff: &Diff, doc: &mut Doc) {
         doc.push(title);
         for line in &hunk.lines {
             let number = |n: Option<u32>| n.map_or_else(|| " ".repeat(digits), |n| format!("{n:>digits$}"));
-            let inside = diff
-                .anchor
-                .is_some_and(|(start, end)| line.new.is_some_and(|number| (start..=end).contains(&number)));
+            let inside =
+                diff.anchor.is_some_and(|(start, end)| line.new.is_some_and(|number| (start..=end).contains(&number)));
             if inside && anchored.is_none() {
                 anchored = Some(doc.lines.len());
             }
@@ -573,7 +584,9 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
         RunEvent::Unknown => ("?", Role::Faint, "an entry of a newer revdeck".to_owned()),
     };
     let column = time.len() + 2;
-    for (index, line) in wrap(&text::one_line(&what), width.saturating_sub(column + SIGNS).max(12)).into_iter().enumerate() {
+    for (index, line) in
+        wrap(&text::one_line(&what), width.saturating_sub(column + SIGNS).max(12)).into_iter().enumerate()
+    {
         let (time, word) = if index == 0 { (time.as_str(), word) } else { ("", "") };
         doc.push(
             Line::of(Role::Faint, &format!("{time:<column$}"))

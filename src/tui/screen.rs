@@ -259,8 +259,9 @@ mod tests {
     /// Draws frames into a screen and plays the bytes to a terminal emulator: it must show what was drawn.
     fn played(frames: &[&[(u16, u16, &str, Style)]]) -> (Vec<usize>, vt100::Parser) {
         let (columns, rows) = (20, 4);
+        let size = |n| std::num::NonZero::new(n).expect("not nothing");
         let mut screen = Screen::new(columns, rows);
-        let mut terminal = vt100::Parser::new(rows, columns, 0);
+        let mut terminal = vt100::Parser::new(size(rows), size(columns), 0);
         let mut sizes = Vec::new();
         for frame in frames {
             let bytes = screen.frame(|buffer| {

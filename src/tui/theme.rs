@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(Background::of_variable("nonsense"), Background::Unknown);
         assert_eq!(Background::of([250, 250, 245]), Background::Light);
         assert_eq!(Background::of([30, 30, 30]), Background::Dark);
-        assert_eq!(color("#1c2a1e", Depth::Indexed256), Ok(Color::Indexed(234)));
+        assert_eq!(color("#1c2a1e", Depth::Indexed256), Ok(Color::Indexed(235)));
         assert_eq!(color("203", Depth::Ansi16), Ok(Color::Indexed(9)));
     }
 }

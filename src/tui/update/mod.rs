@@ -9,8 +9,8 @@ mod prompt;
 pub use prompt::reasons;
 mod triage;
 
-use super::doc::Doc;
 use super::app::{App, FirstReview, Overlay, Pane, Tone};
+use super::doc::Doc;
 use super::input::Input;
 use super::loaded::Loaded;
 use super::message::{Command, End, Message, Subject, Tab};
@@ -95,8 +95,10 @@ fn follow(app: &mut App, commands: &mut Vec<Command>) {
     let shown = app.detail.as_ref().is_some_and(|(subject, tab, _)| (subject, *tab) == (&wanted.0, wanted.1));
     if app.subject == Subject::Nothing && app.tab != Tab::Ledger {
         if app.detail.take().is_some() || app.loading.take().is_some() {
-            app.doc_width = 0;
+            app.scroll = 0;
         }
+        // What there is to say about nothing changes with every message.
+        app.doc_width = 0;
     } else if (!shown && app.loading.as_ref() != Some(&wanted)) || (shown && std::mem::take(&mut app.stale)) {
         // Another subject's page stays until this one is read, which takes a moment only; another tab's would lie.
         if app.detail.as_ref().is_some_and(|(_, tab, _)| *tab != app.tab) {

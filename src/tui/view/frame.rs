@@ -161,7 +161,8 @@ pub fn footer(painter: &mut Painter<'_>, area: Rect) {
     let context = app.context();
     let Rect { y, width, .. } = area;
     let mut end = width.saturating_sub(1);
-    if let Some(count) = app.count {
+    // A single digit that names a pane has done what it does.
+    if let Some(count) = app.count.filter(|count| count.digits > 1 || app.focus == count.origin) {
         let text = count.value.to_string();
         end -= painter.put_right(0, y, end, &text, Role::Accent) + 2;
     }
@@ -170,22 +171,22 @@ pub fn footer(painter: &mut Painter<'_>, area: Rect) {
         end -= painter.put_right(0, y, end, &format!("{marked} marked"), Role::MarkSign) + 2;
     }
     let mut x = 1;
-    for action in footer_actions(app, context) {
+    for (action, word) in footer_actions(app, context) {
         let Some(key) = app.keymap.key_of(context, action) else { continue };
         let key = key.to_string();
-        let need = key.width() as u16 + 1 + action.short().len() as u16;
+        let need = key.width() as u16 + 1 + word.len() as u16;
         if x + need > end {
             break;
         }
         x += painter.put(x, y, end - x, &key, Role::Key) + 1;
-        x += painter.put(x, y, end - x, action.short(), Role::Muted) + 3;
+        x += painter.put(x, y, end - x, word, Role::Muted) + 3;
     }
 }
 
 /// What the footer offers, most wanted first.
-fn footer_actions(app: &App, context: Context) -> Vec<Action> {
+fn footer_actions(app: &App, context: Context) -> Vec<(Action, &'static str)> {
     use Action as A;
-    match context {
+    let actions = match context {
         Context::Runs | Context::Global => {
             let third = if app.is_live() { A::Cancel } else { A::Unfold };
             vec![A::Open, A::Review, third, A::Ledger, A::Filter, A::Help, A::Quit]
@@ -200,12 +201,19 @@ fn footer_actions(app: &App, context: Context) -> Vec<Action> {
                 vec![A::Accept, A::Complete, A::DeleteWord, A::DeleteLine, A::Abort]
             }
             Overlay::Prompt(Prompt { kind: PromptKind::Reason { .. }, .. }) => {
-                vec![A::Accept, A::Down, A::Up, A::DeleteLine, A::Abort]
+                return [
+                    (A::Accept, "dismiss"),
+                    (A::Down, "choose a reason"),
+                    (A::DeleteLine, "delete line"),
+                    (A::Abort, "back"),
+                ]
+                .to_vec();
             }
             _ => vec![A::Accept, A::DeleteWord, A::DeleteLine, A::Abort],
         },
         Context::Help => vec![A::Abort],
-    }
+    };
+    actions.into_iter().map(|action| (action, action.short())).collect()
 }
 
 /// The style of a selection bar in a pane.
