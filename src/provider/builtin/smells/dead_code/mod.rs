@@ -54,6 +54,8 @@ struct Walk<'a, 's> {
     errors: Vec<NodeIndex>,
     /// The file has imports or exports: its top level is its own.
     is_module: bool,
+    /// Whether other files are modules below this one; Rust, once it was asked.
+    child_modules: Option<bool>,
 }
 
 impl<'a, 's> Walk<'a, 's> {
@@ -71,6 +73,7 @@ impl<'a, 's> Walk<'a, 's> {
             flow: Vec::new(),
             errors: Vec::new(),
             is_module: false,
+            child_modules: None,
         }
     }
 
@@ -142,6 +145,17 @@ impl<'a, 's> Walk<'a, 's> {
     fn has_error_in(&self, start: NodeIndex, end: NodeIndex) -> bool {
         let first = self.errors.partition_point(|&error| error < start);
         self.errors.get(first).is_some_and(|&error| error < end)
+    }
+
+    /// Code for readers: its variables show what one can write.
+    fn is_example(&self) -> bool {
+        self.source.path.rsplit('/').skip(1).any(|folder| {
+            let folder = folder.to_ascii_lowercase();
+            matches!(
+                folder.as_str(),
+                "examples" | "example" | "snippets" | "samples" | "sample" | "docs" | "demo" | "demos" | "docs_src"
+            )
+        })
     }
 
     /// The bytes from a node's start to the start of another one in it: modifiers, annotations.

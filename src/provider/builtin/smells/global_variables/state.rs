@@ -139,6 +139,7 @@ struct Collector<'a, 's> {
     roles: &'static Roles,
     names: Names,
     found: Vec<State>,
+    has_errors: bool,
 }
 
 /// The state of a file. Test code is left out: its variables hold what one test needs.
@@ -146,8 +147,9 @@ pub fn collect(source: &Source<'_>, facts: &Facts) -> Vec<State> {
     if facts.is_test_file {
         return Vec::new();
     }
-    let mut collector =
-        Collector { source, facts, roles: Roles::of(source.language), names: Names::default(), found: Vec::new() };
+    let has_errors = source.nodes.iter().any(|node| node.is_error());
+    let roles = Roles::of(source.language);
+    let mut collector = Collector { source, facts, roles, names: Names::default(), found: Vec::new(), has_errors };
     collector.declarations();
     if collector.found.is_empty() {
         return Vec::new();
@@ -318,6 +320,11 @@ impl Collector<'_, '_> {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let node = &source.nodes[index];
         if !kinds.declaration.is(node.kind) {
+            return;
+        }
+        // Half a file of C++ leaves members and macros that look like variables.
+        let torn = source.language == Language::Cpp && self.has_errors && !source.bytes(node).starts_with(b"static");
+        if torn {
             return;
         }
         // At file scope, in a namespace, in `extern "C"` or in `#if`.
