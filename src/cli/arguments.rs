@@ -47,7 +47,7 @@ pub struct Cli {
 }
 
 /// Flags that every command takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Global {
     /// Work as if started in this folder
     #[arg(short = 'C', long, global = true, value_name = "FOLDER")]

@@ -1,12 +1,15 @@
 //! `revdeck` without a command: the cockpit on a terminal, else a plain summary.
 
+use std::io::IsTerminal;
+
 use super::error::{CliError, Exit};
 use super::session::Invocation;
-use super::{findings, output, runs};
+use super::{findings, ledger, output, runs};
 use crate::config::Texts;
 use crate::domain::FindingCounts;
 use crate::report::text;
 use crate::runner::Runner;
+use crate::tui::{self, Cockpit, LedgerText};
 
 /// Lines of each list in the summary.
 const LISTED: usize = 10;
@@ -14,7 +17,19 @@ const LISTED: usize = 10;
 pub fn run(invocation: &Invocation) -> Result<Exit, CliError> {
     let session = invocation.session(Texts::All)?;
     let (runner, look) = session.into_runner();
-    summary(&runner, &look)
+    let shows = std::env::var("TERM").map_or(true, |term| term != "dumb");
+    if !(shows && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        return summary(&runner, &look);
+    }
+    let again = invocation.clone();
+    let ledger = move || match ledger::exact(&again) {
+        Ok(ledger) => Ok(ledger.map(|(text, tokens)| LedgerText { text, tokens })),
+        Err(error) => Err(error.message),
+    };
+    match tui::run(Cockpit { runner, ledger: Box::new(ledger) }).map_err(|error| CliError::failed(error.to_string()))? {
+        tui::Exit::Quit => Ok(Exit::Done),
+        tui::Exit::Signal => Ok(Exit::Interrupted),
+    }
 }
 
 /// Where the repository stands, for a pipe or a terminal that cannot show the cockpit.

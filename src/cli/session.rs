@@ -15,6 +15,7 @@ use crate::runner::Runner;
 use crate::store::{RepoInfo, Store};
 
 /// What every command starts from.
+#[derive(Debug, Clone)]
 pub struct Invocation {
     pub paths: Paths,
     pub global: Global,
@@ -47,6 +48,14 @@ impl Invocation {
 
     /// The settings, those of the repository included when a working tree is given. Warnings go to standard error.
     pub fn settings(&self, worktree: Option<&Path>, texts: Texts) -> Result<Loaded, CliError> {
+        let loaded = self.load(worktree, texts)?;
+        for warning in &loaded.warnings {
+            output::note(&format!("warning: {warning}"));
+        }
+        Ok(loaded)
+    }
+
+    fn load(&self, worktree: Option<&Path>, texts: Texts) -> Result<Loaded, CliError> {
         let mut flags = Vec::new();
         if let Some(color) = self.global.color {
             let word = match color {
@@ -63,11 +72,7 @@ impl Invocation {
             flags.push(("theme", "--theme", theme.clone()));
         }
         let inputs = Inputs { paths: &self.paths, worktree, environment: &variable, flags: &flags, texts };
-        let loaded = config::load(inputs)?;
-        for warning in &loaded.warnings {
-            output::note(&format!("warning: {warning}"));
-        }
-        Ok(loaded)
+        Ok(config::load(inputs)?)
     }
 
     pub fn ambient(&self) -> Result<Ambient, CliError> {
@@ -76,9 +81,18 @@ impl Invocation {
 
     /// The repository around the current folder with its store and settings.
     pub fn session(&self, texts: Texts) -> Result<Session, CliError> {
+        let session = self.silent_session(texts)?;
+        for warning in &session.loaded.warnings {
+            output::note(&format!("warning: {warning}"));
+        }
+        Ok(session)
+    }
+
+    /// As [`Invocation::session`], for when the terminal belongs to the cockpit: nothing is printed.
+    pub fn silent_session(&self, texts: Texts) -> Result<Session, CliError> {
         let repo = Repo::discover(&Self::here()?)?;
         let root = repo.root();
-        let loaded = self.settings(Some(&root), texts)?;
+        let loaded = self.load(Some(&root), texts)?;
         let info = RepoInfo {
             version: SCHEMA_VERSION,
             key: repo.key(),

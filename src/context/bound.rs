@@ -1,4 +1,4 @@
-//! An upper bound on the tokens of a text in `o200k_base`, from 87 KB of its words instead of all of it.
+//! An upper bound on the tokens of a text in `o200k_base`, from 90 KB of its words instead of all of it.
 //!
 //! Why it holds: the encoding first cuts a text into pieces by a regular expression, which is reproduced here for
 //! ASCII; where another character comes near, everything up to the next line is charged by the byte. A piece that is
@@ -8,9 +8,12 @@
 
 use std::cmp::Ordering;
 
-/// Words of `o200k_base`, sorted by bytes, one on each line: ASCII without line ends and digits, of the first 20,000 or
-/// two bytes long. A test holds each of them against the encoding.
+/// Words of `o200k_base`, sorted by bytes, one on each line: ASCII without line ends and digits, of the first 20,000, two
+/// bytes long, or such as a ledger uses. A test holds each of them against the encoding.
 const WORDS: &str = include_str!("../../assets/o200k-words.txt");
+
+/// Words with line ends, as a ledger's lines end with them.
+const LINE_ENDS: [&[u8]; 3] = [b"\">\n", b"\"/>\n", b">\n"];
 
 /// Never less than the exact count.
 pub fn tokens_at_most(text: &str) -> usize {
@@ -98,7 +101,7 @@ fn next_line(bytes: &[u8], at: usize) -> usize {
 }
 
 fn of_piece(piece: &[u8]) -> usize {
-    if piece.len() <= 1 || piece.iter().all(u8::is_ascii_digit) || is_word(piece) {
+    if piece.len() <= 1 || piece.iter().all(u8::is_ascii_digit) || LINE_ENDS.contains(&piece) || is_word(piece) {
         return 1;
     }
     // The most tokens for a beginning of the piece: without its last byte, with that byte as a token of its own, and
@@ -117,8 +120,8 @@ fn is_word(piece: &[u8]) -> bool {
     let (mut low, mut high) = (0, words.len());
     while low < high {
         let middle = low + (high - low) / 2;
-        let start = words[..middle].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let end = words[middle..].iter().position(|byte| *byte == b'\n').map_or(words.len(), |offset| middle + offset);
+        let start = memchr::memrchr(b'\n', &words[..middle]).map_or(0, |end| end + 1);
+        let end = memchr::memchr(b'\n', &words[middle..]).map_or(words.len(), |offset| middle + offset);
         match words[start..end].cmp(piece) {
             Ordering::Equal => return true,
             Ordering::Less => low = end + 1,
@@ -143,6 +146,9 @@ mod tests {
             assert!(is_word(word.as_bytes()), "{word:?} is not found");
             assert_eq!(count(Encoding::O200kBase, word), 1, "{word:?}");
         }
+        for word in LINE_ENDS {
+            assert_eq!(count(Encoding::O200kBase, std::str::from_utf8(word).expect("ASCII")), 1, "{word:?}");
+        }
         assert!(!is_word(b"qqqq") && !is_word(b"") && !is_word(b"\n"));
         for number in 0..1000 {
             for digits in [format!("{number}"), format!("{number:02}"), format!("{number:03}")] {
@@ -156,7 +162,7 @@ mod tests {
         let ledger = include_str!("../ledger/testdata/example.xml");
         let exact = count(Encoding::O200kBase, ledger);
         let bound = tokens_at_most(ledger);
-        assert!(bound >= exact && bound * 100 <= exact * 130, "{bound} for {exact}");
+        assert!(bound >= exact && bound * 100 <= exact * 120, "{bound} for {exact}");
     }
 
     /// Texts of the sorts that tempt a tokenizer: code, contractions, white space, numbers, other scripts.
@@ -169,14 +175,14 @@ mod tests {
             2 => "[ \t\r\n/]{1,5}",
             1 => "('s|'T|'re|'LL|'ve|'m|'\u{17f})",
             1 => "[à-ÿА-я一-龥ぁ-ん²٣]{1,3}",
-            1 => "\\PC{1,3}",
+            1 => any::<char>().prop_map(String::from),
             1 => "(\"/>\n  <|=\"|</|://| \n\n )",
         ];
         proptest::collection::vec(part, 0..40).prop_map(|parts| parts.concat())
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn the_bound_is_never_too_low(text in text()) {

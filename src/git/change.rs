@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use git2::{Delta, DiffFindOptions, DiffOptions, Oid, Patch, Tree};
+use git2::{Blob, Delta, DiffFindOptions, DiffOptions, Odb, Oid, Patch, Repository, Tree};
 
 use super::filter::{Judge, count_lines};
 use super::index::MODE_GITLINK;
@@ -22,7 +22,7 @@ const RENAME_LIMIT: usize = 1_000;
 pub(super) struct Extra {
     pub path: Vec<u8>,
     pub reason: LeftOutReason,
-    /// Mode and bytes of an added file that is too large to be stored.
+    /// Mode and bytes of a file that is too large to be stored.
     pub file: Option<(u32, u64)>,
 }
 
@@ -37,8 +37,8 @@ impl Repo {
     /// The change between two commits again, as the worker needs it: from immutable objects only.
     /// An empty `base` means that all of the snapshot is new.
     ///
-    /// It is what the [`super::Snapshot`] had, but for files of the worktree that are not in the snapshot's tree (untracked
-    /// ones above the size limit, and those that could not be read): only who took the snapshot knows of them.
+    /// It is what the [`super::Snapshot`] had, but for files of the worktree that are not in the snapshot's tree (those
+    /// above the size limit, and those that could not be read): only who took the snapshot knows of them.
     pub fn change(&self, base: &str, snapshot: &str, filter: &Filter) -> Result<Change, GitError> {
         let base = if base.is_empty() { None } else { Some(self.commit_id(base)?) };
         let (change, _) = self.compare(base, self.commit_id(snapshot)?, filter)?;
@@ -55,13 +55,22 @@ impl Repo {
         let tree = |id| self.inner.find_commit(id).and_then(|commit| commit.tree());
         let old = base.map(tree).transpose().map_err(failed)?;
         let new = tree(tip).map_err(failed)?;
+        let base_tree = old.as_ref().map(Tree::id);
         let differences = trees::differences(&self.inner, old.as_ref(), Some(&new)).map_err(failed)?;
-        let mut sources = self.sources(old.as_ref(), &new, &differences).map_err(failed)?;
+        // No worktree, no index and no settings: nothing but objects can have a say in the comparison.
+        let objects = || {
+            let objects = Repository::from_odb(self.inner.odb()?)?;
+            objects.set_index(&mut git2::Index::new()?)?;
+            Ok(objects)
+        };
+        let objects = objects().map_err(failed)?;
+        let mut sources = sources(&objects, base_tree, new.id(), &differences).map_err(failed)?;
         let moved: HashSet<Vec<u8>> = sources
             .values()
             .filter(|source| source.kind == ChangeKind::Renamed)
             .map(|source| source.path.clone())
             .collect();
+        let odb = self.inner.odb().map_err(failed)?;
         let mut change = Change::default();
         let mut judge = self.judge_tree(new, filter);
         for difference in &differences {
@@ -73,7 +82,7 @@ impl Repo {
                 continue;
             };
             let source = sources.remove(&difference.path);
-            match self.file(difference, new, source, &mut judge).map_err(failed)? {
+            match file(&objects, &odb, difference, new, source, &mut judge).map_err(failed)? {
                 Ok(file) => change.files.push(file),
                 Err(reason) => change.left_out.push(LeftOut { path, reason }),
             }
@@ -81,101 +90,6 @@ impl Repo {
         change.files.sort_by(|a, b| a.path.cmp(&b.path));
         change.left_out.sort_by(|a, b| a.path.cmp(&b.path));
         Ok((change, differences))
-    }
-
-    /// Where added files came from, by their path, as far as they came from somewhere.
-    fn sources(
-        &self,
-        old: Option<&Tree>,
-        new: &Tree,
-        differences: &[Difference],
-    ) -> Result<HashMap<Vec<u8>, Source>, git2::Error> {
-        let is_file = |leaf: Option<Leaf>| leaf.is_some_and(Leaf::is_file);
-        let added = differences.iter().filter(|difference| difference.old.is_none() && is_file(difference.new)).count();
-        let from = differences.iter().filter(|difference| is_file(difference.old)).count();
-        let mut sources = HashMap::new();
-        if added == 0 || from == 0 {
-            return Ok(sources);
-        }
-        let mut options = DiffOptions::new();
-        options.include_typechange(true).skip_binary_check(true).disable_pathspec_match(true);
-        for difference in differences {
-            options.pathspec(difference.path.as_slice());
-        }
-        let mut diff = self.inner.diff_tree_to_tree(old, Some(new), Some(&mut options))?;
-        let mut find = DiffFindOptions::new();
-        find.renames(true).copies(true).rename_limit(RENAME_LIMIT);
-        find.exact_match_only(added.saturating_mul(from) > RENAME_LIMIT * RENAME_LIMIT);
-        diff.find_similar(Some(&mut find))?;
-        for delta in diff.deltas() {
-            let kind = match delta.status() {
-                Delta::Renamed => ChangeKind::Renamed,
-                Delta::Copied => ChangeKind::Copied,
-                _ => continue,
-            };
-            let (old, new) = (delta.old_file(), delta.new_file());
-            if let (Some(old_path), Some(new_path)) = (old.path_bytes(), new.path_bytes()) {
-                let leaf = Leaf { mode: u32::from(old.mode()), id: old.id() };
-                sources.insert(new_path.to_vec(), Source { kind, path: old_path.to_vec(), leaf });
-            }
-        }
-        Ok(sources)
-    }
-
-    /// A changed file with its hunks, or why it is left out.
-    fn file(
-        &self,
-        difference: &Difference,
-        new: Leaf,
-        source: Option<Source>,
-        judge: &mut Judge,
-    ) -> Result<Result<FileChange, LeftOutReason>, git2::Error> {
-        match new.mode {
-            MODE_GITLINK => return Ok(Err(LeftOutReason::Submodule)),
-            MODE_SYMLINK => return Ok(Err(LeftOutReason::Symlink)),
-            _ => {}
-        }
-        let before = source.as_ref().map(|source| source.leaf).or(difference.old).filter(|old| old.is_file());
-        let kind = match (&source, difference.old) {
-            (Some(source), _) => source.kind,
-            (None, None) => ChangeKind::Added,
-            (None, Some(_)) => ChangeKind::Modified,
-        };
-        // A file copied whole is as much new code as one that is written: it has no old side.
-        let before = before.filter(|old| kind != ChangeKind::Copied || old.id != new.id);
-        if before.is_some_and(|old| old.id == new.id) {
-            return Ok(Err(LeftOutReason::NoContentChange));
-        }
-        if let Some(reason) = judge.by_name(&difference.path) {
-            return Ok(Err(reason));
-        }
-        // A partial clone does not have every content.
-        let Ok((size, _)) = self.inner.odb()?.read_header(new.id) else { return Ok(Err(LeftOutReason::Unreadable)) };
-        if judge.is_oversized(size as u64) {
-            return Ok(Err(LeftOutReason::Oversized));
-        }
-        let Ok(content) = self.inner.find_blob(new.id) else { return Ok(Err(LeftOutReason::Unreadable)) };
-        if let Some(reason) = judge.by_content(&difference.path, content.content()) {
-            return Ok(Err(reason));
-        }
-        let hunks = match before {
-            None => whole(content.content()),
-            Some(old) => match self.inner.find_blob(old.id) {
-                Ok(old) => hunks(old.content(), content.content())?,
-                Err(_) => return Ok(Err(LeftOutReason::Unreadable)),
-            },
-        };
-        if hunks.is_empty() {
-            return Ok(Err(LeftOutReason::NoContentChange));
-        }
-        Ok(Ok(FileChange {
-            path: path_from_bytes(&difference.path),
-            old_path: source.map(|source| path_from_bytes(&source.path)),
-            kind,
-            old_blob: before.map(|old| old.id.to_string()),
-            new_blob: new.id.to_string(),
-            hunks,
-        }))
     }
 
     /// The lines of a changed file's diff, with `context` unchanged lines around each hunk.
@@ -220,7 +134,7 @@ impl Repo {
     /// A hash over what changed, left out or not, and over nothing else: neither commits nor the kind of scope, so that
     /// a review of the worktree speaks of the commit made from exactly that.
     ///
-    /// Added files above the size limit count with their size, since their content is not always stored.
+    /// Files above the size limit count with their size, since their content is not always stored.
     pub(super) fn fingerprint(
         &self,
         differences: &[Difference],
@@ -236,7 +150,7 @@ impl Repo {
         let mut lines: Vec<(&[u8], String)> = Vec::with_capacity(differences.len());
         for difference in differences {
             let line = match (difference.old, difference.new) {
-                (None, Some(new)) if new.mode != MODE_GITLINK => {
+                (_, Some(new)) if new.is_file() => {
                     let size = odb.read_header(new.id).map_or(0, |(size, _)| size as u64);
                     (size > filter.max_file_bytes).then(|| large(new.mode, size))
                 }
@@ -259,6 +173,104 @@ impl Repo {
     }
 }
 
+/// Where added files came from, by their path, as far as they came from somewhere.
+fn sources(
+    repo: &Repository,
+    old: Option<Oid>,
+    new: Oid,
+    differences: &[Difference],
+) -> Result<HashMap<Vec<u8>, Source>, git2::Error> {
+    let is_file = |leaf: Option<Leaf>| leaf.is_some_and(Leaf::is_file);
+    let added = differences.iter().filter(|difference| difference.old.is_none() && is_file(difference.new)).count();
+    let from = differences.iter().filter(|difference| is_file(difference.old)).count();
+    let mut sources = HashMap::new();
+    if added == 0 || from == 0 {
+        return Ok(sources);
+    }
+    let mut options = DiffOptions::new();
+    options.include_typechange(true).skip_binary_check(true).disable_pathspec_match(true);
+    for difference in differences {
+        options.pathspec(difference.path.as_slice());
+    }
+    let mut find = DiffFindOptions::new();
+    find.renames(true).copies(true).rename_limit(RENAME_LIMIT);
+    find.exact_match_only(added.saturating_mul(from) > RENAME_LIMIT * RENAME_LIMIT);
+    let old = old.map(|old| repo.find_tree(old)).transpose()?;
+    let new = repo.find_tree(new)?;
+    let mut diff = repo.diff_tree_to_tree(old.as_ref(), Some(&new), Some(&mut options))?;
+    diff.find_similar(Some(&mut find))?;
+    for delta in diff.deltas() {
+        let kind = match delta.status() {
+            Delta::Renamed => ChangeKind::Renamed,
+            Delta::Copied => ChangeKind::Copied,
+            _ => continue,
+        };
+        let (old, new) = (delta.old_file(), delta.new_file());
+        if let (Some(old_path), Some(new_path)) = (old.path_bytes(), new.path_bytes()) {
+            let leaf = Leaf { mode: u32::from(old.mode()), id: old.id() };
+            sources.insert(new_path.to_vec(), Source { kind, path: old_path.to_vec(), leaf });
+        }
+    }
+    Ok(sources)
+}
+
+/// A changed file with its hunks, or why it is left out.
+fn file(
+    objects: &Repository,
+    odb: &Odb,
+    difference: &Difference,
+    new: Leaf,
+    source: Option<Source>,
+    judge: &mut Judge,
+) -> Result<Result<FileChange, LeftOutReason>, git2::Error> {
+    match new.mode {
+        MODE_GITLINK => return Ok(Err(LeftOutReason::Submodule)),
+        MODE_SYMLINK => return Ok(Err(LeftOutReason::Symlink)),
+        _ => {}
+    }
+    let before = source.as_ref().map(|source| source.leaf).or(difference.old).filter(|old| old.is_file());
+    let kind = match (&source, difference.old) {
+        (Some(source), _) => source.kind,
+        (None, None) => ChangeKind::Added,
+        (None, Some(_)) => ChangeKind::Modified,
+    };
+    // A file copied whole is as much new code as one that is written: it has no old side.
+    let before = before.filter(|old| kind != ChangeKind::Copied || old.id != new.id);
+    if before.is_some_and(|old| old.id == new.id) {
+        return Ok(Err(LeftOutReason::NoContentChange));
+    }
+    if let Some(reason) = judge.by_name(&difference.path) {
+        return Ok(Err(reason));
+    }
+    // A partial clone does not have every content.
+    let Ok((size, _)) = odb.read_header(new.id) else { return Ok(Err(LeftOutReason::Unreadable)) };
+    if judge.is_oversized(size as u64) {
+        return Ok(Err(LeftOutReason::Oversized));
+    }
+    let Ok(content) = objects.find_blob(new.id) else { return Ok(Err(LeftOutReason::Unreadable)) };
+    if let Some(reason) = judge.by_content(&difference.path, content.content()) {
+        return Ok(Err(reason));
+    }
+    let hunks = match before {
+        None => whole(content.content()),
+        Some(old) => match objects.find_blob(old.id) {
+            Ok(old) => hunks(&old, &content)?,
+            Err(_) => return Ok(Err(LeftOutReason::Unreadable)),
+        },
+    };
+    if hunks.is_empty() {
+        return Ok(Err(LeftOutReason::NoContentChange));
+    }
+    Ok(Ok(FileChange {
+        path: path_from_bytes(&difference.path),
+        old_path: source.map(|source| path_from_bytes(&source.path)),
+        kind,
+        old_blob: before.map(|old| old.id.to_string()),
+        new_blob: new.id.to_string(),
+        hunks,
+    }))
+}
+
 /// How texts are compared: as `git diff` does, whatever a first look at the bytes makes of them.
 fn text_options(context: u32) -> DiffOptions {
     let mut options = DiffOptions::new();
@@ -266,8 +278,8 @@ fn text_options(context: u32) -> DiffOptions {
     options
 }
 
-fn hunks(old: &[u8], new: &[u8]) -> Result<Vec<Hunk>, git2::Error> {
-    let patch = Patch::from_buffers(old, None, new, None, Some(&mut text_options(0)))?;
+fn hunks(old: &Blob, new: &Blob) -> Result<Vec<Hunk>, git2::Error> {
+    let patch = Patch::from_blobs(old, None, new, None, Some(&mut text_options(0)))?;
     (0..patch.num_hunks())
         .map(|at| {
             let (hunk, _) = patch.hunk(at)?;

@@ -1,6 +1,7 @@
 //! Freezing: the worktree held against HEAD, path by path, its contents put into the object database as git would.
 //!
-//! Invariant: nothing else is written. Untracked files above the size limit are not even read.
+//! Invariant: nothing else is written. What is above the size limit is not stored: an untracked file is not in the
+//! snapshot at all, a tracked one is there as the index has it, and both are told as oversized.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use git2::{ErrorCode, ObjectType, Oid};
+use git2::{ErrorClass, ErrorCode, ObjectType, Oid};
 
 use super::attributes::{Attributes, Name, State};
 use super::change::Extra;
@@ -147,6 +148,7 @@ struct Freezer<'a, S> {
 }
 
 /// A file whose content goes into the overlay; `entry` is its place in the index, if it has one.
+#[derive(Clone)]
 struct Candidate {
     path: Vec<u8>,
     mode: u32,
@@ -179,7 +181,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                 Seen::Untracked(path, Thing::File { executable, size }) => {
                     let mode = if executable && self.config.compare.file_mode { MODE_EXECUTABLE } else { MODE_FILE };
                     match self.keep {
-                        Keep::Objects { max_file_bytes } if size > max_file_bytes => {
+                        Keep::Objects { .. } if self.is_oversized(size) => {
                             self.left_out(path, LeftOutReason::Oversized, Some((mode, size)));
                         }
                         // That it is there is all that matters.
@@ -197,6 +199,10 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
         }
         candidates.sort_by(|a, b| a.path.cmp(&b.path));
         self.contents(candidates)
+    }
+
+    fn is_oversized(&self, size: u64) -> bool {
+        matches!(self.keep, Keep::Objects { max_file_bytes } if size > max_file_bytes)
     }
 
     fn left_out(&mut self, path: Vec<u8>, reason: LeftOutReason, file: Option<(u32, u64)>) {
@@ -221,6 +227,12 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
             Thing::Symlink => (MODE_SYMLINK, 0),
         };
         let clean = if mode == MODE_SYMLINK { Clean::Nothing } else { self.clean(&path) };
+        // Of another size, hence changed; too large to be reviewed, hence not worth reading.
+        if mode != MODE_SYMLINK && clean == Clean::Nothing && self.is_oversized(size) && entry.stat.size != size as u32
+        {
+            self.left_out(path, LeftOutReason::Oversized, Some((mode, size)));
+            return None;
+        }
         Some(Candidate { path, mode, size, clean, entry: Some(at) })
     }
 
@@ -269,16 +281,32 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                     continue;
                 }
                 (_, Some(Ok(id))) if self.is_recorded(candidate, id) || self.keep == Keep::Hashes => Ok(id),
+                (_, Some(Ok(_))) if self.is_oversized(candidate.size) => {
+                    let file = Some((candidate.mode, candidate.size));
+                    self.left_out(candidate.path.clone(), LeftOutReason::Oversized, file);
+                    continue;
+                }
                 (_, Some(Err(error))) => Err(error),
                 _ => self.put(candidate),
             };
+            // libgit2 does not know every kind of index, where it looks to convert line ends.
+            if candidate.clean == Clean::LineEnds && id.is_err() {
+                by_git.push(candidate);
+                continue;
+            }
             self.settle(candidate, id)?;
         }
-        let ids = self.hash_by_git(&by_git);
+        let together = self.hash_by_git(&by_git);
         for (place, candidate) in by_git.into_iter().enumerate() {
-            let id = match ids.as_ref().and_then(|ids| ids.get(place)) {
-                Some(id) => Ok(*id),
-                None => self.put(candidate),
+            let id = match &together {
+                Some(ids) => ids.get(place).copied(),
+                // One file that git refuses is no reason to take the others as they are.
+                None => self.hash_by_git(&[candidate]).and_then(|ids| ids.first().copied()),
+            };
+            let id = match id {
+                Some(id) => Ok(id),
+                // As it is: `core.safecrlf` may refuse, or git may not be there.
+                None => self.put(&Candidate { clean: Clean::Nothing, ..candidate.clone() }),
             };
             self.settle(candidate, id)?;
         }
@@ -391,7 +419,7 @@ fn hash_files(root: &Path, files: &[&Candidate]) -> Vec<Result<Oid, git2::Error>
             .chunks(share)
             .map(|chunk| (chunk.len(), scope.spawn(move || chunk.iter().map(hash).collect::<Vec<_>>())))
             .collect();
-        let lost = |n| (0..n).map(|_| Err(git2::Error::new(ErrorCode::GenericError, git2::ErrorClass::Thread, "lost")));
+        let lost = |n| (0..n).map(|_| Err(git2::Error::new(ErrorCode::GenericError, ErrorClass::Thread, "lost")));
         workers.into_iter().flat_map(|(n, worker)| worker.join().unwrap_or_else(|_| lost(n).collect())).collect()
     })
 }

@@ -2,6 +2,10 @@
 //!
 //! Invariants: the user's index, worktree, HEAD, stash and reflog are never touched; after a snapshot is taken,
 //! everything is read from its immutable objects.
+//!
+//! From the worktree to a [`Snapshot`]: `index` reads the index, `scan` says which files may differ from it (`ignored`
+//! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
+//! writes the tree, `change` compares it with the base, `filter` leaves out what is not worth a review.
 
 mod attributes;
 mod bytes;

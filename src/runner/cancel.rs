@@ -90,10 +90,4 @@ impl Runner {
         }
         Ok(())
     }
-
-    fn start_pending_or_say(&self) {
-        if let Err(error) = self.start_pending() {
-            tracing::warn!(%error, "no worker was started");
-        }
-    }
 }

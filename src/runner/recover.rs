@@ -18,7 +18,11 @@ impl Runner {
                 recovered.push(what);
             }
         }
-        if let Err(error) = self.start_pending() {
+        let started = match recovered.is_empty() {
+            true => self.start_next(&view, None, &[]),
+            false => self.start_pending(),
+        };
+        if let Err(error) = started {
             tracing::warn!(%error, "no worker was started");
         }
         Ok(recovered)

@@ -1,19 +1,24 @@
 //! A wish becomes a decision, and perhaps a run: one step under the store's lock.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::start::Waiting;
 use super::{Requested, ReviewRequest, Runner, RunnerError, known, process};
 use crate::domain::{
     CancelReason, Coverage, FindingCounts, LeftOutReason, PhaseTimings, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
 use crate::policy::{self, Action, Decision, KnownRun, Liveness, Resumable};
-use crate::store::{Locked, StoreError};
+use crate::store::{Locked, StoreError, View};
 
 /// Equivalent runs whose files are looked into; the newest ones decide.
 const LOOKED_INTO: usize = 8;
 
 /// What came of one try under the store's lock.
 enum Tried {
-    Requested(Box<Requested>),
+    /// With the view it was decided from.
+    Requested(Box<Requested>, Arc<View>),
     /// A run says working and nobody works on it: it has to be settled first.
     DeadWorker,
 }
@@ -51,10 +56,10 @@ impl Runner {
             prompt_estimate: 0,
         };
         let mut dead = Dead::SettleFirst;
-        let requested = loop {
+        let (requested, view) = loop {
             let tried = self.store.locked_as(|locked| self.under_lock(locked, request, &wish, &snapshot, dead))?;
             match tried {
-                Tried::Requested(requested) => break requested,
+                Tried::Requested(requested, view) => break (*requested, view),
                 Tried::DeadWorker => {
                     self.recover()?;
                     dead = Dead::TakeAsLive;
@@ -62,11 +67,11 @@ impl Runner {
             }
         };
         if requested.run.status == RunStatus::Pending
-            && let Err(error) = self.start_pending()
+            && let Err(error) = self.start_requested(&requested, &view)
         {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
         }
-        Ok(*requested)
+        Ok(requested)
     }
 
     fn freeze(&self, request: &ReviewRequest) -> Result<Snapshot, RunnerError> {
@@ -116,14 +121,16 @@ impl Runner {
             }
             candidates.push((run, effort));
         }
-        let runs: Vec<KnownRun<'_>> = candidates
-            .into_iter()
-            .map(|(run, effort)| match effort.and_then(|index| looked_into.get(index)) {
-                Some(record) => KnownRun { reasoning_effort: &record.reasoning_effort, ..run },
-                None => run,
-            })
-            .collect();
-        let decision = policy::decide(wish, &runs);
+        let decision = {
+            let runs: Vec<KnownRun<'_>> = candidates
+                .into_iter()
+                .map(|(run, record)| match record.and_then(|index| looked_into.get(index)) {
+                    Some(record) => KnownRun { reasoning_effort: &record.reasoning_effort, ..run },
+                    None => run,
+                })
+                .collect();
+            policy::decide(wish, &runs)
+        };
         tracing::debug!(?decision, "decided");
         let run = match &decision.action {
             Action::Skip => {
@@ -152,7 +159,21 @@ impl Runner {
                 run
             }
         };
-        Ok(Tried::Requested(Box::new(Requested { decision, run })))
+        Ok(Tried::Requested(Box::new(Requested { decision, run }), view))
+    }
+
+    /// Starts a worker for the run if there is a slot for it; looks at the view that is there already.
+    fn start_requested(&self, requested: &Requested, view: &View) -> Result<(), RunnerError> {
+        let run = &requested.run;
+        let (added, ended): (_, &[RunId]) = match &requested.decision.action {
+            Action::Launch { supersedes } | Action::Resume { supersedes, .. } => {
+                let worktree = PathBuf::from(&run.worktree);
+                (Some(Waiting { run: run.run_id.clone(), worktree }), supersedes)
+            }
+            _ => (None, &[]),
+        };
+        self.start_next(view, added, ended)?;
+        Ok(())
     }
 
     /// Whether a run that ended early has what a new attempt needs.

@@ -23,12 +23,31 @@ const CLAIM: Duration = Duration::from_secs(5);
 /// How often, at most, a worker looks whether its end was asked for.
 const LOOK: Duration = Duration::from_millis(25);
 
+/// What came of asking for a run.
+enum Claim {
+    Mine(RunLock, Box<RunRecord>),
+    /// Another worker has it.
+    Taken,
+    /// As many as may work at once do.
+    NoSlot,
+    /// It ended before it began.
+    Over,
+}
+
 impl Runner {
     /// Executes one run to its end, then settles dead ones and starts the next pending one. Returns at once when another worker has the run,
     /// when it has ended, or when there is no slot for it.
     pub fn work(&self, run: &RunId) -> Result<(), RunnerError> {
         process::ignore_the_terminal();
-        let Some((lock, record)) = self.claim(run)? else { return Ok(()) };
+        let (lock, record) = match self.claim(run)? {
+            Claim::Mine(lock, record) => (lock, *record),
+            // Whoever has it, or a slot, starts the next one.
+            Claim::Taken | Claim::NoSlot => return Ok(()),
+            Claim::Over => {
+                self.start_pending_or_say();
+                return Ok(());
+            }
+        };
         let worked = Worker::new(self, record).and_then(Worker::execute);
         if let Err(error) = &worked {
             tracing::error!(%run, %error, "the run ends because its worker cannot go on");
@@ -42,7 +61,7 @@ impl Runner {
     }
 
     /// Takes the run's lock and then a slot, in this order; see the invariants in [`super`].
-    fn claim(&self, run: &RunId) -> Result<Option<(RunLock, RunRecord)>, RunnerError> {
+    fn claim(&self, run: &RunId) -> Result<Claim, RunnerError> {
         let give_up = Instant::now() + CLAIM;
         let lock = loop {
             if let Some(lock) = self.store.lock_run(run)? {
@@ -50,15 +69,19 @@ impl Runner {
             }
             let Some(record) = self.store.run(run)? else { return Err(self.no_run(run)) };
             if record.status != RunStatus::Pending || Instant::now() > give_up {
-                return Ok(None);
+                return Ok(Claim::Taken);
             }
             std::thread::sleep(Duration::from_millis(10));
         };
-        // Given up under the store's lock when there is no slot, so that nobody who looks afterwards finds it held.
-        let mut lock = Some(lock);
-        let record = self.store.locked_as(|locked| -> Result<Option<RunRecord>, RunnerError> {
+        self.store.locked_as(move |locked| {
+            // Everything but `Mine` drops the run's lock in here, under the store's, so that nobody who looks
+            // afterwards finds it held.
+            let lock = lock;
             let Some(record) = self.store.run(run)? else { return Err(self.no_run(run)) };
-            let view = self.store.runs_view()?;
+            if record.status != RunStatus::Pending {
+                return Ok(Claim::Over);
+            }
+            let view = locked.view()?;
             let mut busy = 0;
             for row in known::rows(&view).filter(|row| row.status.is_working() && row.id != run.as_str()) {
                 if let Ok(id) = row.id.parse()
@@ -67,20 +90,19 @@ impl Runner {
                     busy += 1;
                 }
             }
-            if record.status != RunStatus::Pending || busy >= self.settings.max_parallel_runs.max(1) {
-                lock = None;
-                return Ok(None);
+            if busy >= self.settings.max_parallel_runs.max(1) {
+                return Ok(Claim::NoSlot);
             }
             let now = self.ambient.now();
-            Ok(Some(locked.update_run(run, now, |record| {
+            let record = locked.update_run(run, now, |record| {
                 record.status = RunStatus::Snapshotting;
                 record.attempt += 1;
                 if record.phase_timings.queued_ms == 0 {
                     record.phase_timings.queued_ms = milliseconds(record.created_at, now);
                 }
-            })?))
-        })?;
-        Ok(lock.zip(record))
+            })?;
+            Ok(Claim::Mine(lock, Box::new(record)))
+        })
     }
 
     /// The reviewer of a run.

@@ -15,7 +15,7 @@ use super::line::LineEdit;
 use super::loaded::Loaded;
 use super::message::{FileRow, Subject, Tab, TriageLine};
 use super::theme::{Depth, Theme};
-use crate::domain::{Disposition, FindingStatus, RunStatus, Scope};
+use crate::domain::{FindingStatus, RunStatus, Scope};
 use crate::store::{FindingRow, RunRow, View};
 
 /// The panes.
@@ -123,10 +123,17 @@ pub struct Prompt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptKind {
     /// With the filter to go back to.
-    Filter { before: String },
-    Search { before: String, from: usize },
+    Filter {
+        before: String,
+    },
+    Search {
+        before: String,
+        from: usize,
+    },
     /// Why these are dismissed.
-    Reason { lines: Vec<TriageLine> },
+    Reason {
+        lines: Vec<TriageLine>,
+    },
     Commit,
     Range,
 }
@@ -136,15 +143,13 @@ pub enum PromptKind {
 pub struct Place {
     pub repository: String,
     pub branch: String,
-    /// The default reviewer.
-    pub reviewer: String,
+    /// What the window of a reviewer that talks to a model holds at most, in tokens.
+    pub window_tokens: u64,
 }
 
-/// Decisions that can be taken back: what was stored by one key.
+/// Decisions on their way, and what is remembered of those made.
 #[derive(Debug, Clone, Default)]
 pub struct Decisions {
-    pub undo: Vec<Vec<Disposition>>,
-    pub redo: Vec<Vec<Disposition>>,
     /// Orders on their way to the store.
     pub pending: usize,
     /// Statuses stored after this many decisions of ours are in every view that is newer.
@@ -255,8 +260,8 @@ pub struct Setup {
 
 impl App {
     pub fn new(setup: Setup) -> Self {
-        let notice = (!setup.notices.is_empty())
-            .then(|| Notice { tone: Tone::Trouble, text: setup.notices.join(" · ") });
+        let notice =
+            (!setup.notices.is_empty()).then(|| Notice { tone: Tone::Trouble, text: setup.notices.join(" · ") });
         Self {
             columns: setup.columns,
             rows: setup.rows,

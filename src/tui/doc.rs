@@ -110,56 +110,37 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     let mut used = 0;
-    for word in text.split_word_bounds() {
+    for word in text.split_whitespace() {
         let size = word.width();
-        if word.trim().is_empty() {
-            if used > 0 && used + size <= width {
-                line.push_str(word);
-                used += size;
-            } else if used > 0 {
-                used = width;
-            }
+        if used > 0 && used + 1 + size <= width {
+            line.push(' ');
+            line.push_str(word);
+            used += 1 + size;
             continue;
         }
-        if used + size > width && used > 0 {
-            // Break before the whole run of characters since the last blank, so that "end," stays together.
-            let cut = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-            let carried = if cut > 0 { line.split_off(cut) } else { String::new() };
-            let starts_word = line.is_empty() || carried.is_empty() && text_ends_blank(&line);
-            if cut > 0 && !starts_word && carried.width() + size <= width {
-                lines.push(line.trim_end().to_owned());
-                used = carried.width();
-                line = carried;
-            } else {
-                line.push_str(&carried);
-                lines.push(line.trim_end().to_owned());
-                line = String::new();
+        if used > 0 {
+            lines.push(std::mem::take(&mut line));
+            used = 0;
+        }
+        if size <= width {
+            line.push_str(word);
+            used = size;
+            continue;
+        }
+        for grapheme in word.graphemes(true) {
+            let size = grapheme.width();
+            if used + size > width && used > 0 {
+                lines.push(std::mem::take(&mut line));
                 used = 0;
             }
+            line.push_str(grapheme);
+            used += size;
         }
-        if size > width {
-            for grapheme in word.graphemes(true) {
-                let size = grapheme.width();
-                if used + size > width && used > 0 {
-                    lines.push(std::mem::take(&mut line));
-                    used = 0;
-                }
-                line.push_str(grapheme);
-                used += size;
-            }
-            continue;
-        }
-        line.push_str(word);
-        used += size;
     }
     if !line.is_empty() || lines.is_empty() {
-        lines.push(line.trim_end().to_owned());
+        lines.push(line);
     }
     lines
-}
-
-fn text_ends_blank(line: &str) -> bool {
-    line.ends_with(char::is_whitespace)
 }
 
 /// The longest beginning of `text` that is at most `width` columns wide, and its width.
@@ -207,7 +188,8 @@ mod tests {
         ] {
             assert_eq!(wrap(text, width), expected, "{text:?} at {width}");
         }
-        let long = "The quick (brown) fox's `jump()` over src/tui/doc.rs:12, again and again; 漢字かな交じり文。".repeat(5);
+        let long =
+            "The quick (brown) fox's `jump()` over src/tui/doc.rs:12, again and again; 漢字かな交じり文。".repeat(5);
         for width in 1..60 {
             for line in wrap(&long, width) {
                 assert!(line.width() <= width.max(2), "{line:?} at {width}");

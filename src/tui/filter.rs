@@ -95,7 +95,10 @@ impl Filter {
                 || self.runs.iter().any(|run| row.last_run.starts_with(run) || row.first_run.starts_with(run)))
             && (self.paths.is_empty() || self.paths.iter().any(|path| holds(row.path, path)))
             && self.words.iter().all(|word| {
-                holds(row.title, word) || holds(row.path, word) || holds(row.kind.word(), word) || row.id.starts_with(word.as_str())
+                holds(row.title, word)
+                    || holds(row.path, word)
+                    || holds(row.kind.word(), word)
+                    || row.id.starts_with(word.as_str())
             })
     }
 

@@ -195,9 +195,7 @@ fn escape(bytes: &[u8]) -> Step {
         }
         Some(0x1b) => key(1, Code::Esc),
         Some(_) => match step(&bytes[1..]) {
-            Step::Took(n, Some(Input::Key(key))) => {
-                Step::Took(n + 1, Some(Input::Key(Key { alt: true, ..key })))
-            }
+            Step::Took(n, Some(Input::Key(key))) => Step::Took(n + 1, Some(Input::Key(Key { alt: true, ..key }))),
             Step::Took(n, other) => Step::Took(n + 1, other),
             Step::More => Step::More,
         },
@@ -241,9 +239,7 @@ fn csi(bytes: &[u8]) -> Step {
     let (parameters, last) = (&bytes[2..2 + end], bytes[2 + end]);
     let took = 3 + end;
     let text = std::str::from_utf8(parameters).unwrap_or("");
-    let number = |index: usize| -> Option<u32> {
-        text.split(';').nth(index)?.split(':').next()?.parse().ok()
-    };
+    let number = |index: usize| -> Option<u32> { text.split(';').nth(index)?.split(':').next()?.parse().ok() };
     let code = match last {
         b'~' => match number(0) {
             Some(1 | 7) => Some(Code::Home),
@@ -271,9 +267,7 @@ fn csi(bytes: &[u8]) -> Step {
     let held = number(1).unwrap_or(1).saturating_sub(1);
     Step::Took(
         took,
-        code.map(|code| {
-            Input::Key(Key { code, shift: held & 1 != 0, alt: held & 2 != 0, ctrl: held & 4 != 0 })
-        }),
+        code.map(|code| Input::Key(Key { code, shift: held & 1 != 0, alt: held & 2 != 0, ctrl: held & 4 != 0 })),
     )
 }
 
@@ -316,11 +310,7 @@ mod tests {
     #[test]
     fn torn_sequences_and_answers_between_keys_are_never_typed() {
         let answer = b"j\x1b]11;rgb:1e1e/2e2e/ffff\x1b\\k";
-        let expected = vec![
-            keys("j").remove(0),
-            Input::Background([0x1e, 0x2e, 0xff]),
-            keys("k").remove(0),
-        ];
+        let expected = vec![keys("j").remove(0), Input::Background([0x1e, 0x2e, 0xff]), keys("k").remove(0)];
         for cut in 0..answer.len() {
             assert_eq!(read(&[&answer[..cut], &answer[cut..]]), expected, "cut at {cut}");
         }

@@ -59,9 +59,9 @@ macro_rules! actions {
 
 actions! {
     "Move" {
-        Down "down" "down" "down; 12j moves 12",
+        Down "down" "down" "down; 12j: twelve rows",
         Up "up" "up" "up",
-        Top "top" "top" "to the top; 7g to row 7",
+        Top "top" "top" "to the top; 7g: to row 7",
         Bottom "bottom" "bottom" "to the bottom",
         HalfPageDown "half_page_down" "half page" "half a page down",
         HalfPageUp "half_page_up" "half page" "half a page up",
@@ -76,20 +76,20 @@ actions! {
         Files "files" "files" "files of the run",
         NextPane "next_pane" "next pane" "next pane",
         PreviousPane "previous_pane" "previous pane" "previous pane",
-        Left "left" "left" "to the left: previous tab, back to the list",
-        Right "right" "right" "to the right: into the detail, next tab",
+        Left "left" "left" "previous tab, back to the list",
+        Right "right" "right" "into the detail, next tab",
         Open "open" "open" "open what is selected",
         Back "back" "back" "one step back; never quits",
-        NextTab "next_tab" "next tab" "next tab of the detail",
-        PreviousTab "previous_tab" "previous tab" "previous tab of the detail",
-        Ledger "ledger" "ledger" "the ledger: what an assistant is told",
-        Unfold "unfold" "unfold" "show or hide the runs it superseded",
-        Zoom "zoom" "zoom" "give the pane the whole screen, and back",
+        NextTab "next_tab" "next tab" "next tab",
+        PreviousTab "previous_tab" "previous tab" "previous tab",
+        Ledger "ledger" "ledger" "what an assistant is told",
+        Unfold "unfold" "unfold" "show or hide superseded runs",
+        Zoom "zoom" "zoom" "this pane alone, and back",
     }
     "Decide" {
         Mark "mark" "mark" "mark or unmark, and go down",
         MarkRange "mark_range" "range" "mark a range: move, then decide",
-        MarkAll "mark_all" "all" "mark all that the list shows, or none",
+        MarkAll "mark_all" "all" "mark all in the list, or none",
         Addressed "addressed" "addressed" "addressed: it is fixed",
         Dismiss "dismiss" "dismiss" "dismiss, with a reason",
         Reopen "reopen" "reopen" "open again",
@@ -97,13 +97,13 @@ actions! {
         Redo "redo" "redo" "redo it",
     }
     "Find" {
-        Filter "filter" "filter" "filter by status, priority, kind, path, text",
+        Filter "filter" "filter" "filter by status, kind, path, text",
         Search "search" "search" "search",
     }
     "Act" {
         Review "review" "review" "review: choose a scope",
         Cancel "cancel" "cancel run" "cancel the run (asks)",
-        Copy "copy" "copy" "copy: id, place or the finding as Markdown",
+        Copy "copy" "copy" "copy the place, the finding, the id",
         Edit "edit" "edit" "open the editor at the line",
         Help "help" "help" "this help",
         Redraw "redraw" "redraw" "draw the screen anew",
@@ -112,7 +112,7 @@ actions! {
     }
     "Answer" {
         Accept "accept" "accept" "accept",
-        Abort "abort" "cancel" "go back without",
+        Abort "abort" "back" "go back without",
         Complete "complete" "complete" "complete the word",
         CursorLeft "cursor_left" "left" "left",
         CursorRight "cursor_right" "right" "right",
@@ -136,11 +136,7 @@ impl FromStr for Action {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::TABLE
-            .iter()
-            .find(|row| row.2 == name)
-            .map(|row| row.0)
-            .ok_or_else(|| format!("{name:?} is no action"))
+        Self::TABLE.iter().find(|row| row.2 == name).map(|row| row.0).ok_or_else(|| format!("{name:?} is no action"))
     }
 }
 
@@ -169,8 +165,7 @@ impl FromStr for Key {
         let mut key = Key::plain(Code::Esc);
         let mut rest = text;
         loop {
-            let modifiers =
-                [("ctrl-", 0), ("c-", 0), ("alt-", 1), ("a-", 1), ("meta-", 1), ("shift-", 2), ("s-", 2)];
+            let modifiers = [("ctrl-", 0), ("c-", 0), ("alt-", 1), ("a-", 1), ("meta-", 1), ("shift-", 2), ("s-", 2)];
             let lower = rest.to_ascii_lowercase();
             let Some((prefix, which)) =
                 modifiers.into_iter().find(|(prefix, _)| lower.starts_with(prefix) && rest.len() > prefix.len())
@@ -226,7 +221,6 @@ impl fmt::Display for Key {
 #[derive(Debug, Clone, Default)]
 pub struct Keymap {
     keys: HashMap<(Context, Key), Action>,
-    /// In the order of the file, so that the first key of an action is the one that the footer names.
     order: Vec<(Context, Key, Action)>,
 }
 
@@ -294,7 +288,7 @@ impl Keymap {
             .copied()
     }
 
-    /// The keys that do something here, as the file orders them.
+    /// The keys that do something here, the shortest name first.
     pub fn keys_of(&self, context: Context, action: Action) -> Vec<Key> {
         let of = |wanted: Context| {
             self.order.iter().filter(move |(c, _, a)| *c == wanted && *a == action).map(|(_, key, _)| *key)
@@ -303,6 +297,7 @@ impl Keymap {
         if context.falls_back() {
             keys.extend(of(Context::Global).filter(|key| !self.keys.contains_key(&(context, *key))));
         }
+        keys.sort_by_key(|key| key.to_string().len());
         keys
     }
 

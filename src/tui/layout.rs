@@ -10,6 +10,8 @@ use super::app::Pane;
 pub const WIDE: u16 = 120;
 /// From here on one list stands beside the detail.
 pub const NARROW: u16 = 80;
+/// Rows that three lists need to be of use.
+const THREE_LISTS: u16 = 14;
 /// Below this nothing useful fits.
 pub const LEAST: (u16, u16) = (40, 10);
 
@@ -86,12 +88,18 @@ pub fn of(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> Lay
         put(focus, full);
         return layout;
     }
-    let left = if columns >= WIDE { (columns * 46 / 100).min(96) } else { (columns * 44 / 100).max(34) };
+    let left = if columns >= WIDE { (columns * 48 / 100).min(100) } else { (columns * 44 / 100).max(34) };
     let right = left + 1;
     let gap = 2;
-    put(Pane::Detail, area(right + gap, top, columns.saturating_sub(right + gap + margin), height));
+    let mut detail = area(right + gap, top, columns.saturating_sub(right + gap + margin), height);
+    if roomy {
+        // A blank line below the tabs.
+        detail.body.y += 1;
+        detail.body.height = detail.body.height.saturating_sub(1);
+    }
+    put(Pane::Detail, detail);
     let width = left.saturating_sub(margin + 1);
-    if columns >= WIDE {
+    if columns >= WIDE && height >= THREE_LISTS {
         // A blank line between the panes where there is room for it.
         let air = u16::from(roomy);
         let rest = height.saturating_sub(2 * air);

@@ -9,8 +9,12 @@ pub enum Loaded {
     Finding(Box<FindingPage>),
     Run(Box<RunPage>),
     File(Box<FilePage>),
-    Diff(Diff),
-    Log { run: Option<RunRecord>, entries: Vec<JournalEntry> },
+    /// One file's change, or all of a run's.
+    Diff(Vec<Diff>),
+    Log {
+        run: Option<RunRecord>,
+        entries: Vec<JournalEntry>,
+    },
     /// The exact text, and how many tokens it costs an assistant; `None` when there is nothing to say.
     Ledger(Option<LedgerText>),
     /// In one sentence.

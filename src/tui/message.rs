@@ -6,30 +6,55 @@ use std::sync::Arc;
 use super::filter::{Filter, Known};
 use super::input::Input;
 use super::loaded::Loaded;
-use crate::domain::{Disposition, FindingId, FindingStatus, RunId, Scope, TriageAction};
+use crate::domain::{Disposition, FindingId, FindingStatus, RunId, Scope};
 use crate::store::View;
 
 /// Something happened.
 #[derive(Debug)]
 pub enum Message {
     Input(Input),
-    Resized { columns: u16, rows: u16 },
+    Resized {
+        columns: u16,
+        rows: u16,
+    },
     /// A second has passed; sent only while a run lives.
     Tick,
     /// The store as it is now. `written` counts the decisions that this process had stored before it was read.
-    Viewed { view: Arc<View>, written: u64 },
+    Viewed {
+        view: Arc<View>,
+        written: u64,
+    },
     /// The store cannot be read, or not completely.
     StoreTrouble(String),
     /// The rows that a filter lets through.
-    Filtered { serial: u64, view: Arc<View>, rows: Vec<u32> },
+    Filtered {
+        serial: u64,
+        view: Arc<View>,
+        rows: Vec<u32>,
+    },
     /// What the detail shows.
-    Loaded { subject: Subject, tab: Tab, loaded: Box<Loaded> },
+    Loaded {
+        subject: Subject,
+        tab: Tab,
+        loaded: Box<Loaded>,
+    },
     /// The files of a run.
-    Files { run: String, files: Vec<FileRow> },
-    Triaged { order: TriageOrder, result: Result<Vec<Disposition>, String>, written: u64 },
+    Files {
+        run: String,
+        files: Vec<FileRow>,
+    },
+    /// What was stored for an order: nothing when there was nothing to undo.
+    Triaged {
+        order: TriageOrder,
+        result: Result<Vec<Disposition>, String>,
+        written: u64,
+    },
     /// A review was asked for: the decision in words, and the run that stands for it.
     Requested(Result<Asked, String>),
-    Cancelled { run: String, result: Result<String, String> },
+    Cancelled {
+        run: String,
+        result: Result<String, String>,
+    },
     /// What became of runs whose worker is gone, a line each.
     Recovered(Vec<String>),
     /// An editor has ended.
@@ -61,15 +86,28 @@ pub struct Asked {
 /// Something to do outside.
 #[derive(Debug)]
 pub enum Command {
-    Load { subject: Subject, tab: Tab },
-    LoadFiles { run: String },
-    Filter { serial: u64, view: Arc<View>, filter: Filter, known: Arc<Known> },
+    Load {
+        subject: Subject,
+        tab: Tab,
+    },
+    LoadFiles {
+        run: String,
+    },
+    Filter {
+        serial: u64,
+        view: Arc<View>,
+        filter: Filter,
+        known: Arc<Known>,
+    },
     Triage(TriageOrder),
     Review(Option<Scope>),
     Cancel(RunId),
     /// Into the terminal's clipboard.
     Copy(String),
-    Edit { path: String, line: u32 },
+    Edit {
+        path: String,
+        line: u32,
+    },
     Suspend,
     /// Draw everything anew.
     Redraw,
@@ -78,14 +116,15 @@ pub enum Command {
 
 /// Decisions about findings, made by one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TriageOrder {
-    pub lines: Vec<TriageLine>,
-    pub action: TriageAction,
-    /// The group that an undo takes back or a redo sets again; `None` for a new one.
-    pub group: Option<String>,
+pub enum TriageOrder {
+    Set(Vec<TriageLine>),
+    /// Take back the last decision of the user.
+    Undo,
+    /// Set again what was taken back last.
+    Redo,
 }
 
-/// One finding of a [`TriageOrder`].
+/// One finding of a [`TriageOrder::Set`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriageLine {
     pub finding: FindingId,

@@ -120,7 +120,8 @@ impl Screen {
                 x += wide;
                 // Beyond the last column a terminal's cursor is in doubt; so it is after characters whose width
                 // terminals do not agree about.
-                let certain = x < width && (cell.symbol().len() == 1 || (wide == 1 && cell.symbol().chars().count() == 1));
+                let certain =
+                    x < width && (cell.symbol().len() == 1 || (wide == 1 && cell.symbol().chars().count() == 1));
                 at = certain.then_some((x, y));
             }
         }
@@ -137,7 +138,9 @@ fn cell_width(cell: &Cell) -> u16 {
 }
 
 fn is_blank(cell: &Cell) -> bool {
-    cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
+    cell.symbol() == " "
+        && cell.bg == Color::Reset
+        && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
 }
 
 fn push(bytes: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
@@ -256,8 +259,9 @@ mod tests {
     /// Draws frames into a screen and plays the bytes to a terminal emulator: it must show what was drawn.
     fn played(frames: &[&[(u16, u16, &str, Style)]]) -> (Vec<usize>, vt100::Parser) {
         let (columns, rows) = (20, 4);
+        let size = |n| std::num::NonZero::new(n).expect("not nothing");
         let mut screen = Screen::new(columns, rows);
-        let mut terminal = vt100::Parser::new(rows, columns, 0);
+        let mut terminal = vt100::Parser::new(size(rows), size(columns), 0);
         let mut sizes = Vec::new();
         for frame in frames {
             let bytes = screen.frame(|buffer| {

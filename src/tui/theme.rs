@@ -7,6 +7,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 pub const DARK: &str = include_str!("../../assets/themes/dark.toml");
 pub const LIGHT: &str = include_str!("../../assets/themes/light.toml");
+pub const NEUTRAL: &str = include_str!("../../assets/themes/neutral.toml");
 pub const ANSI: &str = include_str!("../../assets/themes/ansi.toml");
 
 macro_rules! roles {
@@ -41,7 +42,7 @@ roles! {
     Rule "frame" "rule" DIM,
     Focus "frame" "focus" BOLD,
     Selected "frame" "selected" Modifier::REVERSED,
-    SelectedIdle "frame" "selected_idle" Modifier::UNDERLINED,
+    SelectedIdle "frame" "selected_idle" BOLD,
     MarkSign "frame" "mark" BOLD,
     Key "frame" "key" BOLD,
     Tab "frame" "tab" BOLD.union(Modifier::UNDERLINED),
@@ -131,7 +132,9 @@ impl Depth {
             Self::True
         } else if term == "dumb" || term.starts_with("vt1") || term.starts_with("vt2") {
             Self::None
-        } else if term.contains("256") || ["kitty", "alacritty", "wezterm", "foot", "ghostty"].iter().any(|t| term.contains(t)) {
+        } else if term.contains("256")
+            || ["kitty", "alacritty", "wezterm", "foot", "ghostty"].iter().any(|t| term.contains(t))
+        {
             Self::Indexed256
         } else {
             Self::Ansi16
@@ -174,7 +177,8 @@ impl Theme {
     /// The built-in theme that fits.
     pub fn fitting(background: Background, depth: Depth) -> Self {
         let text = match (depth, background) {
-            (Depth::None | Depth::Ansi16, _) | (_, Background::Unknown) => ANSI,
+            (Depth::None | Depth::Ansi16, _) => ANSI,
+            (_, Background::Unknown) => NEUTRAL,
             (_, Background::Dark) => DARK,
             (_, Background::Light) => LIGHT,
         };
@@ -257,9 +261,8 @@ fn color(word: &str, depth: Depth) -> Result<Color, String> {
         }
     };
     let candidates = if depth == Depth::Ansi16 { 0..16u8 } else { 16..255 };
-    let distance = |n: &u8| {
-        of_index(*n).iter().zip(rgb).map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2)).sum::<i32>()
-    };
+    let distance =
+        |n: &u8| of_index(*n).iter().zip(rgb).map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2)).sum::<i32>();
     Ok(candidates.min_by_key(distance).map_or(Color::Reset, Color::Indexed))
 }
 
@@ -282,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_built_in_themes_name_every_role_and_nothing_else() {
-        for (name, text) in [("dark", DARK), ("light", LIGHT), ("ansi", ANSI)] {
+        for (name, text) in [("dark", DARK), ("light", LIGHT), ("neutral", NEUTRAL), ("ansi", ANSI)] {
             for depth in [Depth::None, Depth::Ansi16, Depth::Indexed256, Depth::True] {
                 assert_eq!(Theme::parse(text, depth).1, Vec::<String>::new(), "{name} {depth:?}");
             }
@@ -324,7 +327,7 @@ mod tests {
         assert_eq!(Background::of_variable("nonsense"), Background::Unknown);
         assert_eq!(Background::of([250, 250, 245]), Background::Light);
         assert_eq!(Background::of([30, 30, 30]), Background::Dark);
-        assert_eq!(color("#1c2a1e", Depth::Indexed256), Ok(Color::Indexed(234)));
+        assert_eq!(color("#1c2a1e", Depth::Indexed256), Ok(Color::Indexed(235)));
         assert_eq!(color("203", Depth::Ansi16), Ok(Color::Indexed(9)));
     }
 }

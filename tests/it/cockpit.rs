@@ -1,1 +1,306 @@
-//! Integration tests: cockpit.
+//! Integration tests: the cockpit in a real pseudo-terminal, with the real binary and a real store.
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+use crate::env::TestEnvironment;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const COLUMNS: u16 = 130;
+const ROWS: u16 = 36;
+
+/// What the terminal has received: as a screen and as bytes.
+struct Received {
+    parser: vt100::Parser,
+    bytes: Vec<u8>,
+    closed: bool,
+}
+
+/// The cockpit in a terminal that answers nothing.
+struct Cockpit {
+    master: Box<dyn MasterPty + Send>,
+    /// Kept open, so that the terminal's settings can be read after the cockpit has ended.
+    _slave: Box<dyn portable_pty::SlavePty + Send>,
+    keys: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    received: Arc<(Mutex<Received>, Condvar)>,
+    settings: String,
+}
+
+impl Cockpit {
+    fn open(test: &TestEnvironment) -> Self {
+        Self::open_with(test, "true")
+    }
+
+    fn open_with(test: &TestEnvironment, editor: &str) -> Self {
+        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_revdeck"));
+        command.cwd(test.repo());
+        command.env_clear();
+        let model = test.command("true");
+        for (name, value) in model.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.env("TERM", "xterm-256color");
+        command.env("EDITOR", editor);
+        let settings = settings_of(pair.master.as_ref());
+        let child = pair.slave.spawn_command(command).expect("revdeck starts");
+        let mut output = pair.master.try_clone_reader().expect("a reader");
+        let keys = pair.master.take_writer().expect("a writer");
+        let size = |n| std::num::NonZero::new(n).expect("not nothing");
+        let first =
+            Received { parser: vt100::Parser::new(size(ROWS), size(COLUMNS), 0), bytes: Vec::new(), closed: false };
+        let received = Arc::new((Mutex::new(first), Condvar::new()));
+        let shared = Arc::clone(&received);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 8192];
+            loop {
+                let count = output.read(&mut buffer).unwrap_or(0);
+                let mut received = shared.0.lock().expect("a lock");
+                received.parser.process(&buffer[..count]);
+                received.bytes.extend_from_slice(&buffer[..count]);
+                received.closed |= count == 0;
+                shared.1.notify_all();
+                if count == 0 {
+                    return;
+                }
+            }
+        });
+        Self { master: pair.master, _slave: pair.slave, keys, child, received, settings }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("keys are written");
+        self.keys.flush().expect("keys are written");
+    }
+
+    /// Waits until the screen is as wanted; fails with the screen as it is.
+    fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let mut received = self.received.0.lock().expect("a lock");
+        loop {
+            let text = received.parser.screen().contents();
+            if wanted(&text) {
+                return text;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero() && !received.closed, "no {what} on the screen:\n{text}");
+            received = self.received.1.wait_timeout(received, left).expect("a lock").0;
+        }
+    }
+
+    fn wait_for(&self, text: &str) -> String {
+        self.wait(text, |screen| screen.contains(text))
+    }
+
+    /// Waits for the end and says with which code.
+    fn end(&mut self) -> u32 {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a status") {
+                return status.exit_code();
+            }
+            assert!(Instant::now() < deadline, "the cockpit does not end");
+            std::thread::yield_now();
+        }
+    }
+
+    /// The terminal is as it was: main screen, cursor shown, no bracketed paste, its line discipline as before.
+    fn assert_restored(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut received = self.received.0.lock().expect("a lock");
+        loop {
+            let screen = received.parser.screen();
+            let modes = (screen.alternate_screen(), screen.hide_cursor(), screen.bracketed_paste());
+            if modes == (false, false, false) && settings_of(self.master.as_ref()) == self.settings {
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "not restored: {modes:?}");
+            received = self.received.1.wait_timeout(received, left.min(Duration::from_millis(20))).expect("a lock").0;
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.process_id().expect("a process").to_string();
+        let status = std::process::Command::new("kill").args([&format!("-{name}"), &id]).status();
+        assert!(status.expect("kill starts").success());
+    }
+}
+
+impl Drop for Cockpit {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn settings_of(master: &dyn MasterPty) -> String {
+    let settings = master.get_termios().expect("terminal settings");
+    format!(
+        "{:?} {:?} {:?} {:?}",
+        settings.input_flags, settings.output_flags, settings.control_flags, settings.local_flags
+    )
+}
+
+/// A repository with one commit and an uncommitted file in which the built-in reviewer finds something.
+fn repository() -> TestEnvironment {
+    let test = TestEnvironment::new();
+    test.write("README.md", "# Sample\n");
+    test.commit("First");
+    test.write(
+        "job.py",
+        "import os\n\ncache = {}\n\n\ndef load(path, items=[]):\n    try:\n        items.append(open(path))\n    except:\n        pass\n    cache[path] = items\n    return items\n",
+    );
+    test
+}
+
+#[test]
+fn a_first_start_reviews_shows_decides_undoes_and_leaves_the_terminal_as_it_was() {
+    let test = repository();
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("completed");
+    let screen = cockpit.wait("findings", |screen| screen.contains("job.py:") && screen.contains("idle"));
+    assert!(screen.contains("last review worktree"), "{screen}");
+    cockpit.press("2j");
+    cockpit.press("a");
+    cockpit.wait_for("addressed · u undoes");
+    let stored = test.revdeck(&["findings", "--status", "addressed", "--format", "json"]);
+    assert!(String::from_utf8_lossy(&stored.stdout).contains("\"addressed\""), "it is stored when the screen says so");
+    cockpit.press("u");
+    cockpit.wait_for("undone: open again");
+    cockpit.press("x");
+    cockpit.wait_for("Why dismiss");
+    cockpit.press("on purpose\r");
+    cockpit.wait_for("dismissed · u undoes");
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+    let stored = test.revdeck(&["findings", "--status", "dismissed", "--format", "json"]);
+    assert!(String::from_utf8_lossy(&stored.stdout).contains("dismissed"));
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    for name in ["TERM", "HUP"] {
+        let test = repository();
+        let mut cockpit = Cockpit::open(&test);
+        cockpit.wait_for("completed");
+        cockpit.signal(name);
+        assert_eq!(cockpit.end(), 130, "{name}");
+        cockpit.assert_restored();
+    }
+}
+
+#[test]
+fn at_rest_not_a_byte_is_written() {
+    let test = repository();
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let cockpit = Cockpit::open(&test);
+    cockpit.wait("the detail", |screen| screen.contains("History") && screen.contains("idle"));
+    let mut received = cockpit.received.0.lock().expect("a lock");
+    // Until nothing has come for a while; then nothing may come for longer.
+    let quiet = |received, time| {
+        let before = cockpit_bytes(&received);
+        let (received, _) = cockpit
+            .received
+            .1
+            .wait_timeout_while(received, time, |received: &mut Received| received.bytes.len() == before)
+            .expect("a lock");
+        let same = cockpit_bytes(&received) == before;
+        (received, same)
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (after, same) = quiet(received, Duration::from_millis(400));
+        received = after;
+        if same {
+            break;
+        }
+        assert!(Instant::now() < deadline, "it never falls silent");
+    }
+    let before = received.bytes.len();
+    let (received, same) = quiet(received, Duration::from_millis(2_500));
+    assert!(same, "{:?}", String::from_utf8_lossy(&received.bytes[before..]));
+}
+
+fn cockpit_bytes(received: &std::sync::MutexGuard<'_, Received>) -> usize {
+    received.bytes.len()
+}
+
+#[test]
+fn a_store_that_cannot_be_written_still_shows_what_it_has() {
+    let test = repository();
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    // A newer revdeck was here: this one must not write.
+    let mut changed = 0;
+    for entry in walk(&test.home()) {
+        if entry.file_name().is_some_and(|name| name == "repo.json") {
+            let text = std::fs::read_to_string(&entry).expect("repo.json");
+            std::fs::write(&entry, text.replace("\"version\": 1", "\"version\": 99")).expect("repo.json");
+            changed += 1;
+        }
+    }
+    assert_eq!(changed, 1);
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("job.py:");
+    cockpit.press("a");
+    let screen = cockpit.wait_for("not stored:");
+    assert!(screen.contains("newer revdeck"), "{screen}");
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() { found.extend(walk(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+#[test]
+fn two_cockpits_see_each_others_decisions() {
+    let test = repository();
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut one = Cockpit::open(&test);
+    let two = Cockpit::open(&test);
+    let count = |screen: &str| screen.lines().find(|line| line.contains("2 Findings")).map(str::to_owned);
+    one.wait_for("History");
+    let before = count(&two.wait_for("History"));
+    one.press("a");
+    one.wait_for("addressed · u undoes");
+    two.wait("the other's decision", |screen| count(screen) != before);
+}
+
+#[test]
+fn an_empty_repository_says_so() {
+    let test = TestEnvironment::new();
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("Nothing to review yet");
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+}
+
+#[test]
+fn an_editor_has_the_terminal_to_itself() {
+    let test = repository();
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut cockpit = Cockpit::open_with(&test, "sh -c 'read line; echo \"$line $0 $1\" > edited'");
+    cockpit.wait_for("History");
+    cockpit.press("e");
+    cockpit.wait("the main screen", |screen| !screen.contains("History"));
+    cockpit.press("typed\r");
+    cockpit.wait_for("History");
+    let edited = std::fs::read_to_string(test.repo().join("edited")).expect("what the editor wrote");
+    assert!(edited.starts_with("typed +") && edited.contains("job.py"), "{edited:?}");
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use revdeck::domain::{LeftOutReason, Scope};
-use revdeck::git::{Filter, Hunk, Repo, Snapshot};
+use revdeck::git::{ChangeKind, Filter, GitError, Hunk, LineOrigin, Repo, Snapshot};
 
 use crate::env::TestEnvironment;
 
@@ -27,9 +27,10 @@ fn snapshot(test: &TestEnvironment, scope: &str) -> Snapshot {
     let mut change = snapshot.change.clone();
     // What is not in the tree only the one who took the snapshot knows.
     let in_tree = |path: &str| repo.file_at(&snapshot.snapshot_commit, path).expect("a read").is_some();
+    let kept_as_before = |path: &str| path == "grows.txt" || path == "turns.txt";
     let only_here = |reason| matches!(reason, LeftOutReason::Unreadable | LeftOutReason::Oversized);
-    change.left_out.retain(|left| !only_here(left.reason) || in_tree(&left.path));
-    again.left_out.retain(|left| !only_here(left.reason) || in_tree(&left.path));
+    change.left_out.retain(|left| !only_here(left.reason) || (in_tree(&left.path) && !kept_as_before(&left.path)));
+    again.left_out.retain(|left| !only_here(left.reason) || (in_tree(&left.path) && !kept_as_before(&left.path)));
     assert_eq!(change, again, "the change computed again from {scope}");
     snapshot
 }
@@ -133,4 +134,558 @@ fn nothing_of_the_users_is_touched() {
     for (path, (time, bytes)) in before {
         assert_eq!(after.get(&path), Some(&(time, bytes)), "{}", path.display());
     }
+}
+
+/// The tree that git itself would commit if everything were added: the worktree's snapshot must be that.
+fn assert_tree_is_gits(test: &TestEnvironment, taken: &Snapshot) {
+    let copy = test.repo().join(".git/index.for-the-test");
+    std::fs::copy(test.repo().join(".git/index"), &copy).expect("a copy of the index");
+    let git = |arguments: &[&str]| {
+        let output = test.command("git").args(arguments).env("GIT_INDEX_FILE", &copy).output().expect("git starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    git(&["add", "-A"]);
+    let tree = git(&["write-tree"]);
+    let ours = test.git(&["rev-parse", &format!("{}^{{tree}}", taken.snapshot_commit)]);
+    assert_eq!(ours.trim(), tree, "{}", test.git(&["diff-tree", "-r", ours.trim(), &tree]));
+    std::fs::remove_file(copy).expect("removed");
+}
+
+#[test]
+fn each_scope_names_its_commits() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "1\n");
+    let one = test.commit("one");
+    test.git(&["switch", "-q", "-c", "topic"]);
+    test.write("a.rs", "1\n2\n");
+    let two = test.commit("two");
+    test.write("b.rs", "b\n");
+    let three = test.commit("three");
+    test.git(&["switch", "-q", "main"]);
+    test.write("m.rs", "m\n");
+    let main = test.commit("on main");
+    test.git(&["merge", "-q", "--no-edit", "topic"]);
+    let merge = test.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    test.git(&["switch", "-q", "topic"]);
+    test.git(&["tag", "v1", &one]);
+    let short = &three[..7];
+    for (scope, resolved, base, tip, files) in [
+        ("commit:HEAD", format!("commit:{short}"), two.as_str(), three.as_str(), "b.rs"),
+        ("commit:HEAD~1", "commit:HEAD~1".to_owned(), &one, &two, "a.rs"),
+        ("commit:v1", "commit:v1".to_owned(), "", &one, "a.rs"),
+        ("commit:main", "commit:main".to_owned(), &main, &merge, "a.rs b.rs"),
+        ("range:main~1..topic", "range:main~1..topic".to_owned(), &main, &three, "a.rs b.rs m.rs: deleted"),
+        ("range:main~1...topic", "range:main~1...topic".to_owned(), &one, &three, "a.rs b.rs"),
+        ("branch:v1", "branch:v1".to_owned(), &one, &three, "a.rs b.rs"),
+        ("branch", "branch:main".to_owned(), &three, &three, ""),
+        ("all", "all".to_owned(), "", &three, "a.rs b.rs"),
+    ] {
+        let taken = snapshot(&test, scope);
+        assert_eq!(taken.scope.to_string(), resolved);
+        assert_eq!((taken.base_commit.as_str(), taken.snapshot_commit.as_str()), (base, tip), "{scope}");
+        assert_eq!(paths(&taken).join(" "), files, "{scope}");
+        assert_eq!(taken.head_commit, three);
+    }
+    let repo = open(&test);
+    for (scope, words) in [
+        ("commit:nowhere", "\"nowhere\" names no commit"),
+        ("commit:HEAD:a.rs", "names no commit"),
+        ("range:v1..--help", "names no commit"),
+    ] {
+        let error = repo.snapshot(&scope.parse().expect("a scope"), &filter()).expect_err("no such commit");
+        assert!(error.to_string().contains(words) && error.hint().is_some(), "{scope}: {error}");
+    }
+    test.git(&["switch", "-q", "--orphan", "other"]);
+    test.write("o.rs", "o\n");
+    test.commit("unrelated");
+    let error = repo.snapshot(&Scope::Branch(None), &filter()).expect_err("nothing in common");
+    assert!(error.to_string().contains("no common ancestor"), "{error}");
+}
+
+#[test]
+fn the_base_of_a_branch_is_guessed_and_never_the_branch_itself() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "1\n");
+    test.commit("one");
+    let base = |name: &str| {
+        let taken = open(&test).snapshot(&Scope::Branch(None), &filter()).map(|taken| taken.scope.to_string());
+        assert_eq!(taken.map_err(|error| error.to_string()), Ok(format!("branch:{name}")));
+    };
+    base("main");
+    test.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    test.git(&["remote", "add", "origin", "nowhere"]);
+    test.git(&["branch", "-q", "--set-upstream-to", "origin/main"]);
+    test.write("a.rs", "2\n");
+    test.commit("not pushed");
+    base("origin/main");
+    test.git(&["switch", "-q", "-c", "topic"]);
+    test.git(&["update-ref", "refs/remotes/origin/topic", "HEAD"]);
+    base("main");
+    test.git(&["branch", "-q", "--set-upstream-to", "origin/topic"]);
+    base("main");
+    test.git(&["update-ref", "refs/remotes/origin/develop", "HEAD~1"]);
+    test.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/develop"]);
+    base("origin/develop");
+    test.git(&["branch", "-q", "--set-upstream-to", "main"]);
+    base("main");
+    test.git(&["switch", "-q", "--detach"]);
+    base("origin/develop");
+    let none = TestEnvironment::new();
+    none.write("a.rs", "1\n");
+    none.commit("one");
+    none.git(&["branch", "-q", "-m", "odd"]);
+    let error = open(&none).snapshot(&Scope::Branch(None), &filter()).expect_err("no base");
+    let words = "none of its upstream, origin/HEAD, main, master, origin/main, origin/master exists";
+    assert!(error.to_string().contains(words), "{error}");
+}
+
+#[test]
+fn the_default_is_the_worktree_if_dirty_else_the_last_commit() {
+    let test = TestEnvironment::new();
+    let default = || {
+        let repo = open(&test);
+        let scope = repo.default_scope().expect("a scope");
+        let taken = repo.snapshot_default(&filter()).expect("a snapshot");
+        assert_eq!(scope, taken.scope);
+        (scope.to_string(), paths(&taken).join(" "))
+    };
+    assert_eq!(default(), ("worktree".to_owned(), String::new()));
+    test.write("a.rs", "1\n");
+    assert_eq!(default(), ("worktree".to_owned(), "a.rs".to_owned()));
+    assert!(matches!(open(&test).snapshot(&Scope::Commit("HEAD".into()), &filter()), Err(GitError::Unborn { .. })));
+    let head = test.commit("one");
+    let clean = (format!("commit:{}", &head[..7]), "a.rs".to_owned());
+    assert_eq!(default(), clean);
+    test.write("a.rs", "2\n");
+    assert_eq!(default(), ("worktree".to_owned(), "a.rs".to_owned()));
+    test.git(&["add", "a.rs"]);
+    assert_eq!(default(), ("worktree".to_owned(), "a.rs".to_owned()));
+    // Staged, and taken back in the worktree: against HEAD nothing is left.
+    test.write("a.rs", "1\n");
+    assert_eq!(default(), clean);
+    assert_eq!(paths(&snapshot(&test, "staged")), ["a.rs"]);
+}
+
+#[test]
+fn the_fingerprint_speaks_of_what_changed_and_of_nothing_else() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "1\n");
+    test.write("moved.rs", "some\nlines\nthat\nstay\n");
+    test.write("grows.txt", vec![b'\n'; 600 * KIB as usize]);
+    test.write("turns.txt", vec![b'\n'; 600 * KIB as usize]);
+    test.commit("one");
+    test.write("grows.txt", vec![b'\n'; 601 * KIB as usize]);
+    test.write("turns.txt", vec![b' '; 600 * KIB as usize]);
+    test.write("a.rs", "2\n");
+    std::fs::rename(test.repo().join("moved.rs"), test.repo().join("there.rs")).expect("renamed");
+    test.write("large.bin", vec![b'x'; 600 * KIB as usize]);
+    test.write("Cargo.lock", "left out, and yet changed\n");
+    let worktree = snapshot(&test, "worktree");
+    assert_eq!(worktree.snapshot_commit, snapshot(&test, "worktree").snapshot_commit);
+    let all = snapshot(&test, "all");
+    test.git(&["add", "-A"]);
+    let staged = snapshot(&test, "staged");
+    test.commit("two");
+    let commit = snapshot(&test, "commit:HEAD");
+    let branch = snapshot(&test, "branch:HEAD~1");
+    for other in [&staged, &commit, &branch] {
+        assert_eq!(paths(&worktree), paths(other));
+        assert_eq!(worktree.diff_fingerprint, other.diff_fingerprint, "{}", other.scope);
+        assert_eq!(worktree.scope_hash, other.scope_hash);
+    }
+    assert_ne!(all.scope_hash, commit.scope_hash);
+    assert_ne!(all.diff_fingerprint, commit.diff_fingerprint);
+    let narrow = Filter { ignored_paths: vec!["*.rs".into()], ..filter() };
+    let narrow = open(&test).snapshot(&Scope::Commit("HEAD".into()), &narrow).expect("a snapshot");
+    assert_ne!(narrow.scope_hash, commit.scope_hash);
+    assert_eq!(narrow.diff_fingerprint, commit.diff_fingerprint);
+    assert_eq!(narrow.change.files, []);
+    test.git(&["commit", "-q", "--amend", "-m", "other words"]);
+    assert_eq!(snapshot(&test, "commit:HEAD").diff_fingerprint, commit.diff_fingerprint);
+    test.write("Cargo.lock", "changed again\n");
+    test.git(&["commit", "-q", "-a", "--amend", "-m", "other words"]);
+    assert_ne!(snapshot(&test, "commit:HEAD").diff_fingerprint, commit.diff_fingerprint);
+}
+
+#[test]
+fn renames_copies_modes_links_and_kinds() {
+    let test = TestEnvironment::new();
+    let text: String = (1..40).map(|line| format!("line {line} of a file that is moved about\n")).collect();
+    for file in ["pure.rs", "edited.rs", "source.rs", "run.sh"] {
+        test.write(file, format!("{file}\n{text}"));
+    }
+    for file in ["becomes_link.rs", "dir/inner.rs", "becomes_dir"] {
+        test.write(file, format!("short {file}\n"));
+    }
+    std::os::unix::fs::symlink("pure.rs", test.repo().join("link")).expect("a link");
+    test.write("gone.rs", "alone\n");
+    test.commit("one");
+    let at = |path: &str| test.repo().join(path);
+    std::fs::rename(at("pure.rs"), at("pure_moved.rs")).expect("renamed");
+    std::fs::remove_file(at("edited.rs")).expect("removed");
+    test.write("sub/edited_moved.rs", format!("edited.rs\n{text}one more\n"));
+    test.write("source.rs", format!("source.rs\n{text}changed\n"));
+    test.write("copy.rs", format!("source.rs\n{text}\nand its own\n"));
+    test.write("twin.rs", format!("source.rs\n{text}"));
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(at("run.sh"), mode).expect("a mode");
+    std::fs::remove_file(at("becomes_link.rs")).expect("removed");
+    std::os::unix::fs::symlink("nowhere", at("becomes_link.rs")).expect("a link");
+    std::os::unix::fs::symlink("dir", at("link_to_dir")).expect("a link");
+    std::fs::remove_file(at("link")).expect("removed");
+    test.write("link", "a file now\n");
+    std::fs::remove_dir_all(at("dir")).expect("removed");
+    test.write("dir", "was a folder\n");
+    std::fs::remove_file(at("becomes_dir")).expect("removed");
+    test.write("becomes_dir/file.rs", "was a file\n");
+    std::fs::remove_file(at("gone.rs")).expect("removed");
+    test.write("empty.rs", "");
+    let taken = snapshot(&test, "worktree");
+    assert_eq!(
+        paths(&taken),
+        [
+            "becomes_dir/file.rs",
+            "copy.rs",
+            "dir",
+            "link",
+            "source.rs",
+            "sub/edited_moved.rs",
+            "twin.rs",
+            "becomes_dir: deleted",
+            "becomes_link.rs: symbolic link",
+            "dir/inner.rs: deleted",
+            "empty.rs: no change of content",
+            "gone.rs: deleted",
+            "link_to_dir: symbolic link",
+            "pure_moved.rs: no change of content",
+            "run.sh: no change of content",
+        ]
+    );
+    let kinds: Vec<_> = taken.change.files.iter().map(|file| (file.kind, file.old_path.as_deref())).collect();
+    let source = Some("source.rs");
+    assert_eq!(
+        kinds,
+        [
+            (ChangeKind::Added, None),
+            (ChangeKind::Copied, source),
+            (ChangeKind::Added, None),
+            (ChangeKind::Modified, None),
+            (ChangeKind::Modified, None),
+            (ChangeKind::Renamed, Some("edited.rs")),
+            (ChangeKind::Copied, source),
+        ]
+    );
+    assert_eq!(hunks(&taken, "sub/edited_moved.rs"), [hunk(40, 0, 41, 1)]);
+    assert_eq!(hunks(&taken, "link"), [hunk(0, 0, 1, 1)]);
+    // A file copied whole is new code.
+    assert_eq!(hunks(&taken, "twin.rs"), [hunk(0, 0, 1, 40)]);
+    assert_tree_is_gits(&test, &taken);
+    test.commit("two");
+    assert_eq!(snapshot(&test, "commit:HEAD").diff_fingerprint, taken.diff_fingerprint);
+}
+
+#[test]
+fn line_ends_and_filters_are_undone_as_git_does() {
+    let test = TestEnvironment::new();
+    test.write(
+        ".gitattributes",
+        "*.txt text=auto\n*.bat eol=crlf\n*.up filter=upper\n*.u16 working-tree-encoding=UTF-16LE\n*.raw -text\n",
+    );
+    test.write("a.txt", "one\r\ntwo\r\n");
+    test.write("b.bat", "one\r\ntwo\r\n");
+    test.write("c.up", "shout\n");
+    test.write("d.raw", "kept\r\n");
+    test.write("e.u16", b"h\0i\0\n\0");
+    test.write("f.rs", "native\r\n");
+    test.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
+    test.git(&["config", "filter.upper.smudge", "tr A-Z a-z"]);
+    test.commit("one");
+    let touch = |path: &str| {
+        let file = std::fs::File::options().write(true).open(test.repo().join(path)).expect(path);
+        file.set_modified(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_500_000_000)).expect("a time");
+    };
+    for path in ["a.txt", "b.bat", "c.up", "d.raw", "e.u16", "f.rs"] {
+        touch(path);
+    }
+    assert_eq!(
+        open(&test).default_scope().map(|scope| scope.to_string()).unwrap_or_default().get(..7),
+        Some("commit:")
+    );
+    assert_eq!(paths(&snapshot(&test, "worktree")), [""; 0]);
+    test.write("c.up", "shout louder\n");
+    test.write("b.bat", "one\r\ntwo and more\r\n");
+    test.write("new.txt", "1\r\n2\r\n");
+    let taken = snapshot(&test, "worktree");
+    assert_eq!(paths(&taken), ["b.bat", "c.up", "new.txt"]);
+    assert_eq!(hunks(&taken, "b.bat"), [hunk(2, 1, 2, 1)]);
+    assert_tree_is_gits(&test, &taken);
+    test.git(&["config", "core.autocrlf", "true"]);
+    test.write("f2.rs", "1\r\n2\r\n");
+    let taken = snapshot(&test, "worktree");
+    assert_eq!(open(&test).file_at(&taken.snapshot_commit, "f2.rs").expect("a read"), Some(b"1\n2\n".to_vec()));
+    assert_tree_is_gits(&test, &taken);
+    // git itself would refuse to add this.
+    test.git(&["config", "core.safecrlf", "true"]);
+    test.write("mixed.rs", "1\r\n2\n");
+    assert!(paths(&snapshot(&test, "worktree")).contains(&"mixed.rs".to_owned()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn odd_names_are_found_again() {
+    use std::os::unix::ffi::OsStrExt;
+    let test = TestEnvironment::new();
+    let names: [&[u8]; 7] = [
+        b"caf\xe9.rs",
+        b"new\nline.rs",
+        b"tab\there.rs",
+        b"\"quoted\" \\x41.rs",
+        "ünï.rs".as_bytes(),
+        b" space ",
+        b"-dash.rs",
+    ];
+    for (number, name) in names.iter().enumerate() {
+        let folder = test.repo().join(std::ffi::OsStr::from_bytes(b"d\xff"));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join(std::ffi::OsStr::from_bytes(name)), format!("{number}\n")).expect("a file");
+    }
+    let taken = snapshot(&test, "worktree");
+    assert_eq!(taken.change.files.len(), names.len(), "{:?}", paths(&taken));
+    let repo = open(&test);
+    for file in &taken.change.files {
+        let content = repo.file_at(&taken.snapshot_commit, &file.path).expect("a read").expect("a file");
+        assert_eq!(content, repo.blob(&file.new_blob).expect("a blob"), "{}", file.path);
+    }
+    let listed: Vec<String> =
+        repo.tree_files(&taken.snapshot_commit).expect("a list").into_iter().map(|file| file.path).collect();
+    assert_eq!(listed, taken.change.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>());
+    test.commit("one");
+    assert_eq!(paths(&snapshot(&test, "worktree")), [""; 0]);
+    assert_eq!(snapshot(&test, "commit:HEAD").diff_fingerprint, taken.diff_fingerprint);
+}
+
+#[test]
+fn what_is_no_file_or_not_readable_is_no_failure() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "1\n");
+    test.write("secret.rs", "1\n");
+    test.write("late.rs", "1\n");
+    test.commit("one");
+    let at = |path: &str| test.repo().join(path);
+    rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+        .expect("a pipe");
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).expect("a socket");
+    std::os::unix::fs::symlink(test.repo(), at("loop")).expect("a link");
+    std::fs::create_dir_all(at("nested")).expect("a folder");
+    let status = test.command("git").args(["init", "-q", "nested"]).status().expect("git starts");
+    assert!(status.success());
+    test.write("nested/inner.rs", "not ours\n");
+    test.write("not_nested/.git/x", "a folder of that name is no repository\n");
+    test.write("not_nested/ours.rs", "ours\n");
+    test.write("large.rs", vec![b'\n'; 600 * KIB as usize]);
+    test.write("known.rs", "later\n");
+    test.git(&["add", "-N", "known.rs"]);
+    test.write("secret.rs", "2\n");
+    let mode = |bits| std::os::unix::fs::PermissionsExt::from_mode(bits);
+    std::fs::set_permissions(at("secret.rs"), mode(0o000)).expect("a mode");
+    std::fs::remove_file(at("late.rs")).expect("removed");
+    let taken = snapshot(&test, "worktree");
+    // Who may read everything reads this, too.
+    let secret = if std::fs::read(at("secret.rs")).is_ok() { vec!["secret.rs"] } else { vec![] };
+    let secret_left = if secret.is_empty() { vec!["secret.rs: unreadable"] } else { vec![] };
+    let expected = [
+        vec!["known.rs", "not_nested/ours.rs"],
+        secret,
+        vec!["large.rs: oversized", "late.rs: deleted", "loop: symbolic link"],
+        secret_left,
+    ];
+    assert_eq!(paths(&taken), expected.concat());
+    assert!(open(&test).file_at(&taken.snapshot_commit, "large.rs").expect("a read").is_none());
+    assert_eq!(paths(&snapshot(&test, "staged")), [""; 0]);
+}
+
+#[test]
+fn a_conflict_shows_the_worktree() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "1\n2\n3\n");
+    test.write("b.rs", "b\n");
+    test.commit("one");
+    test.git(&["switch", "-q", "-c", "topic"]);
+    test.write("a.rs", "1\ntopic\n3\n");
+    test.git(&["rm", "-q", "b.rs"]);
+    test.commit("topic");
+    test.git(&["switch", "-q", "main"]);
+    test.write("a.rs", "1\nmain\n3\n");
+    test.write("b.rs", "changed\n");
+    test.commit("main");
+    let merge = test.command("git").args(["merge", "-q", "topic"]).output().expect("git starts");
+    assert!(!merge.status.success(), "a conflict");
+    let taken = snapshot(&test, "worktree");
+    assert_eq!(paths(&taken), ["a.rs"]);
+    assert_eq!(hunks(&taken, "a.rs"), [hunk(1, 0, 2, 1), hunk(2, 0, 4, 3)]);
+    assert_tree_is_gits(&test, &taken);
+    assert_eq!(paths(&snapshot(&test, "staged")), [""; 0]);
+}
+
+#[test]
+fn every_sort_of_repository() {
+    let test = TestEnvironment::new();
+    for file in ["a.rs", "in/one.rs", "out/two.rs", "out/deep/three.rs"] {
+        test.write(file, "1\n");
+    }
+    test.commit("one");
+    test.write("a.rs", "2\n");
+    let head = test.commit("two");
+    let key = open(&test).key();
+    assert_eq!((key.len(), open(&test).name().as_str()), (16, "repo"));
+    let other = |name: &str| test.repo().parent().expect("a folder").join(name);
+    let discover = |name: &str| Repo::discover(&other(name)).expect("a repository");
+
+    // A linked worktree, detached, and from below.
+    test.git(&["worktree", "add", "-q", "--detach", "../linked"]);
+    std::fs::write(other("linked/in/one.rs"), "changed\n").expect("a file");
+    let linked = Repo::discover(&other("linked/in")).expect("a repository");
+    let taken = linked.snapshot_default(&filter()).expect("a snapshot");
+    assert_eq!(
+        (linked.key(), linked.branch(), paths(&taken)),
+        (key.clone(), String::new(), vec!["in/one.rs".to_owned()])
+    );
+    assert!(taken.worktree.ends_with("linked"));
+    assert_eq!(paths(&snapshot(&test, "worktree")), [""; 0]);
+
+    // Sparse, with the folders outside of it folded into one entry each, and back.
+    test.git(&["clone", "-q", ".", "../sparse"]);
+    let sparse = |arguments: &[&str]| test.git(&[&["-C", "../sparse"], arguments].concat());
+    sparse(&["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
+    assert_eq!(discover("sparse").default_scope().expect("a scope").to_string(), format!("commit:{}", &head[..7]));
+    std::fs::write(other("sparse/in/new.rs"), "1\n").expect("a file");
+    let taken = discover("sparse").snapshot(&Scope::Worktree, &filter()).expect("a snapshot");
+    assert_eq!(paths(&taken), ["in/new.rs"]);
+    assert_eq!(discover("sparse").tree_files(&taken.snapshot_commit).expect("a list").len(), 5);
+    sparse(&["sparse-checkout", "reapply", "--no-sparse-index"]);
+    assert_eq!(paths(&discover("sparse").snapshot(&Scope::Worktree, &filter()).expect("a snapshot")), ["in/new.rs"]);
+
+    // Shallow: the oldest commit there is has no parent.
+    let url = format!("file://{}", test.repo().display());
+    test.git(&["clone", "-q", "--depth", "1", &url, "../shallow"]);
+    let taken = discover("shallow").snapshot_default(&filter()).expect("a snapshot");
+    assert_eq!((taken.base_commit.as_str(), taken.change.files.len()), ("", 4));
+
+    // Bare, and a worktree that is elsewhere.
+    test.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
+    let bare = discover("bare.git");
+    assert_eq!(
+        (bare.name().as_str(), bare.default_scope().expect("a scope").to_string()),
+        ("bare", format!("commit:{}", &head[..7]))
+    );
+    assert_eq!(paths(&bare.snapshot_default(&filter()).expect("a snapshot")), ["a.rs"]);
+    assert!(matches!(bare.snapshot(&Scope::Worktree, &filter()), Err(GitError::NoWorktree { .. })));
+    std::fs::create_dir(other("elsewhere")).expect("a folder");
+    test.git(&["-C", "../bare.git", "config", "core.bare", "false"]);
+    test.git(&["-C", "../bare.git", "config", "core.worktree", "../elsewhere"]);
+    test.git(&["-C", "../bare.git", "reset", "-q", "--hard"]);
+    std::fs::write(other("elsewhere/a.rs"), "3\n").expect("a file");
+    assert_eq!(paths(&discover("bare.git").snapshot_default(&filter()).expect("a snapshot")), ["a.rs"]);
+
+    // A submodule that moved.
+    test.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../shallow", "sub"]);
+    test.commit("with a submodule");
+    assert_eq!(paths(&snapshot(&test, "worktree")), [""; 0]);
+    std::fs::write(test.repo().join("sub/a.rs"), "moved\n").expect("a file");
+    test.git(&["-C", "sub", "commit", "-q", "-a", "-m", "moved"]);
+    let taken = snapshot(&test, "worktree");
+    assert_eq!(paths(&taken), ["sub: submodule"]);
+    assert_tree_is_gits(&test, &taken);
+    assert_eq!(Repo::discover(&test.repo().join("sub")).expect("a repository").name(), "sub");
+
+    for version in ["2", "3", "4"] {
+        test.git(&["update-index", "--index-version", version]);
+        assert_eq!(paths(&snapshot(&test, "worktree")), ["sub: submodule"], "index version {version}");
+    }
+    test.git(&["update-index", "--split-index"]);
+    test.write("a.rs", "split\n");
+    test.git(&["add", "a.rs"]);
+    assert_eq!(paths(&snapshot(&test, "worktree")), ["a.rs", "sub: submodule"], "a split index");
+    test.write(".gitattributes", "*.rs text=auto\n");
+    test.write("a.rs", "split\r\n");
+    assert_tree_is_gits(&test, &snapshot(&test, "worktree"));
+
+    let none = Repo::discover(Path::new("/")).err().expect("no repository");
+    assert_eq!(none.to_string(), "/ is not in a git repository");
+    test.git(&["init", "-q", "--object-format=sha256", "../sha256"]);
+    let error = Repo::discover(&other("sha256")).err().expect("not readable");
+    assert!(matches!(error, GitError::Unsupported { .. }), "{error:?}");
+}
+
+#[test]
+fn kept_snapshots_outlive_gc() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "1\n");
+    test.commit("one");
+    test.write("a.rs", "2\n");
+    let repo = open(&test);
+    let kept = snapshot(&test, "worktree");
+    let run = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("a run id");
+    repo.keep(&run, &kept.snapshot_commit).expect("kept");
+    test.write("a.rs", "3\n");
+    let lost = snapshot(&test, "worktree");
+    test.git(&["gc", "-q", "--prune=now"]);
+    let read = |commit: &str| open(&test).file_at(commit, "a.rs").ok().flatten();
+    assert_eq!(read(&kept.snapshot_commit), Some(b"2\n".to_vec()));
+    assert_eq!(read(&lost.snapshot_commit), None);
+    assert_eq!(repo.kept().expect("a list"), [run.clone()]);
+    repo.release(&run).expect("released");
+    repo.release(&run).expect("released twice");
+    assert_eq!(repo.kept().expect("a list"), []);
+}
+
+#[test]
+fn a_diff_has_its_lines_with_numbers() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "1\n2\n3\n4\n5\n6\n7\n8\n9");
+    test.commit("one");
+    test.write("a.rs", "1\n2\n3\n4b\n5\n6\n7\n8\n9");
+    let taken = snapshot(&test, "worktree");
+    let lines = open(&test).file_diff(&taken.change.files[0], 1).expect("a diff");
+    let lines: Vec<_> =
+        lines.iter().map(|line| (line.origin, line.old_line, line.new_line, line.text.as_str())).collect();
+    assert_eq!(
+        lines,
+        [
+            (LineOrigin::HunkHeader, None, None, "@@ -3,3 +3,3 @@"),
+            (LineOrigin::Context, Some(3), Some(3), "3"),
+            (LineOrigin::Removed, Some(4), None, "4"),
+            (LineOrigin::Added, None, Some(4), "4b"),
+            (LineOrigin::Context, Some(5), Some(5), "5"),
+        ]
+    );
+}
+
+#[test]
+fn attributes_come_from_the_snapshot() {
+    let test = TestEnvironment::new();
+    test.write(".gitattributes", "made/** linguist-generated\n*.dat binary\n");
+    test.write("made/a.rs", "1\n");
+    test.write("made/.gitattributes", "hand.rs -linguist-generated\n");
+    test.write("made/hand.rs", "1\n");
+    test.write("b.dat", "1\n");
+    test.commit("one");
+    std::fs::remove_file(test.repo().join(".gitattributes")).expect("removed");
+    let taken = snapshot(&test, "commit:HEAD");
+    assert_eq!(
+        paths(&taken),
+        [".gitattributes", "made/hand.rs", "b.dat: binary", "made/.gitattributes: generated", "made/a.rs: generated"]
+    );
+    let repo = open(&test);
+    assert_eq!(repo.left_out_reason("made/a.rs", b"1\n"), Some(LeftOutReason::Generated));
+    assert_eq!(repo.left_out_reason("made/hand.rs", b"1\n"), None);
+    let mut judge = repo.judge("HEAD", &Filter { ignored_paths: vec!["/made/".into()], ..filter() }).expect("a judge");
+    assert_eq!(judge.reason("made/hand.rs", b"1\n"), Some(LeftOutReason::Ignored));
+}
+
+#[test]
+fn a_repository_can_go_to_another_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<Repo>();
 }

@@ -115,9 +115,12 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
         let entry = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         app.runs.push(RunEntry { index: entry(index), nested: false, folded: entry(folded), unfolded: open });
         if open {
-            app.runs.extend(
-                nested.iter().map(|index| RunEntry { index: entry(*index), nested: true, folded: 0, unfolded: false }),
-            );
+            app.runs.extend(nested.iter().map(|index| RunEntry {
+                index: entry(*index),
+                nested: true,
+                folded: 0,
+                unfolded: false,
+            }));
         }
     }
     let height = app.height(Pane::Runs);
@@ -237,8 +240,11 @@ fn set_files(app: &mut App, files: Vec<FileRow>, selected: Option<String>) {
 
 /// Puts a term into the filter in place of another of its sort, as opening a run or a file does.
 pub fn scope_filter(app: &mut App, term: &str, value: &str, commands: &mut Vec<Command>) {
-    let mut terms: Vec<&str> =
-        app.filter_text.split_whitespace().filter(|word| !word.starts_with("run:") && !word.starts_with("path:")).collect();
+    let mut terms: Vec<&str> = app
+        .filter_text
+        .split_whitespace()
+        .filter(|word| !word.starts_with("run:") && !word.starts_with("path:"))
+        .collect();
     let new = format!("{term}:{value}");
     terms.push(&new);
     app.filter_text = terms.join(" ");

@@ -5,7 +5,7 @@ use super::super::input::{Code, Key};
 use super::super::keymap::Action;
 use super::super::line::LineEdit;
 use super::super::loaded::Loaded;
-use super::super::message::{Command, Subject, Tab};
+use super::super::message::{Command, Subject, Tab, TriageOrder};
 use super::super::{filter, markdown};
 use super::{close, data, prompt, quit, run_id, triage};
 use crate::domain::{FindingStatus, Scope};
@@ -54,8 +54,17 @@ fn takes_count(action: Action) -> bool {
     use Action as A;
     matches!(
         action,
-        A::Down | A::Up | A::Top | A::Bottom | A::HalfPageDown | A::HalfPageUp | A::PageDown | A::PageUp | A::NextMatch
-            | A::PreviousMatch | A::Mark
+        A::Down
+            | A::Up
+            | A::Top
+            | A::Bottom
+            | A::HalfPageDown
+            | A::HalfPageUp
+            | A::PageDown
+            | A::PageUp
+            | A::NextMatch
+            | A::PreviousMatch
+            | A::Mark
     )
 }
 
@@ -208,8 +217,8 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         A::Addressed => triage::decide(app, FindingStatus::Addressed, commands),
         A::Reopen => triage::decide(app, FindingStatus::Open, commands),
         A::Dismiss => triage::ask_reason(app),
-        A::Undo => triage::undo(app, commands),
-        A::Redo => triage::redo(app, commands),
+        A::Undo => triage::again(app, TriageOrder::Undo, commands),
+        A::Redo => triage::again(app, TriageOrder::Redo, commands),
         A::Filter => {
             if app.focus != Pane::Findings {
                 focus(app, Pane::Findings, commands);
@@ -237,8 +246,17 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         A::Redraw => commands.push(Command::Redraw),
         A::Suspend => commands.push(Command::Suspend),
         A::Quit => quit(commands),
-        A::Accept | A::Abort | A::Complete | A::CursorLeft | A::CursorRight | A::CursorStart | A::CursorEnd
-        | A::DeleteLeft | A::DeleteRight | A::DeleteWord | A::DeleteLine => {}
+        A::Accept
+        | A::Abort
+        | A::Complete
+        | A::CursorLeft
+        | A::CursorRight
+        | A::CursorStart
+        | A::CursorEnd
+        | A::DeleteLeft
+        | A::DeleteRight
+        | A::DeleteWord
+        | A::DeleteLine => {}
     }
 }
 

@@ -6,9 +6,11 @@
 mod data;
 mod keys;
 mod prompt;
+pub use prompt::reasons;
 mod triage;
 
 use super::app::{App, FirstReview, Overlay, Pane, Tone};
+use super::doc::Doc;
 use super::input::Input;
 use super::loaded::Loaded;
 use super::message::{Command, End, Message, Subject, Tab};
@@ -26,6 +28,7 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         Message::Input(Input::Background(rgb)) => {
             if !app.theme_is_set {
                 app.theme = Theme::fitting(Background::of(rgb), app.depth);
+                build(app);
             }
         }
         Message::Resized { columns, rows } => {
@@ -38,7 +41,7 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         Message::Filtered { serial, view, rows } => data::filtered(app, serial, view, rows),
         Message::Loaded { subject, tab, loaded } => loaded_page(app, subject, tab, loaded),
         Message::Files { run, files } => data::files_loaded(app, &run, files),
-        Message::Triaged { order, result, written } => triage::stored(app, &order, result, written, &mut commands),
+        Message::Triaged { order, result, written } => triage::stored(app, &order, result, written),
         Message::Requested(Ok(asked)) => {
             if app.first_review == FirstReview::Asked && asked.nothing {
                 app.first_review = FirstReview::Nothing(asked.text.clone());
@@ -92,9 +95,17 @@ fn follow(app: &mut App, commands: &mut Vec<Command>) {
     let shown = app.detail.as_ref().is_some_and(|(subject, tab, _)| (subject, *tab) == (&wanted.0, wanted.1));
     if app.subject == Subject::Nothing && app.tab != Tab::Ledger {
         if app.detail.take().is_some() || app.loading.take().is_some() {
-            app.doc_width = 0;
+            app.scroll = 0;
         }
+        // What there is to say about nothing changes with every message.
+        app.doc_width = 0;
     } else if (!shown && app.loading.as_ref() != Some(&wanted)) || (shown && std::mem::take(&mut app.stale)) {
+        // Another subject's page stays until this one is read, which takes a moment only; another tab's would lie.
+        if app.detail.as_ref().is_some_and(|(_, tab, _)| *tab != app.tab) {
+            app.detail = None;
+            app.doc = Doc::default();
+            app.scroll = 0;
+        }
         app.loading = Some(wanted.clone());
         commands.push(Command::Load { subject: wanted.0, tab: wanted.1 });
     }
@@ -161,8 +172,7 @@ fn clamp_scroll(app: &mut App) {
 
 /// The screen changed: the selected rows stay in sight.
 fn keep_in_sight(app: &mut App) {
-    let (runs, findings, files) =
-        (app.height(Pane::Runs), app.height(Pane::Findings), app.height(Pane::Files));
+    let (runs, findings, files) = (app.height(Pane::Runs), app.height(Pane::Findings), app.height(Pane::Files));
     app.run_cursor.go(app.run_cursor.at, app.runs.len(), runs);
     app.finding_cursor.go(app.finding_cursor.at, app.findings.len(), findings);
     app.file_cursor.go(app.file_cursor.at, app.files.len(), files);

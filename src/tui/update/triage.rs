@@ -7,7 +7,7 @@ use super::super::keymap::{Action, Context};
 use super::super::line::LineEdit;
 use super::super::message::{Command, Subject, TriageLine, TriageOrder};
 use super::{data, keys};
-use crate::domain::{Disposition, FindingStatus, TriageAction, text};
+use crate::domain::{Disposition, FindingStatus, text};
 
 /// What a decision is about: the marked findings, else the selected one. Those that have the status already stay out.
 fn targets(app: &mut App, status: FindingStatus) -> Vec<TriageLine> {
@@ -37,16 +37,16 @@ fn targets(app: &mut App, status: FindingStatus) -> Vec<TriageLine> {
     lines
 }
 
-fn send(app: &mut App, order: TriageOrder, commands: &mut Vec<Command>) {
+fn send(app: &mut App, lines: Vec<TriageLine>, commands: &mut Vec<Command>) {
     app.decisions.pending += 1;
-    commands.push(Command::Triage(order));
+    commands.push(Command::Triage(TriageOrder::Set(lines)));
 }
 
 /// Addressed, or open again: needs no reason.
 pub fn decide(app: &mut App, status: FindingStatus, commands: &mut Vec<Command>) {
     let lines = targets(app, status);
     if !lines.is_empty() {
-        send(app, TriageOrder { lines, action: TriageAction::Set, group: None }, commands);
+        send(app, lines, commands);
     }
 }
 
@@ -66,103 +66,66 @@ pub fn dismiss(app: &mut App, mut lines: Vec<TriageLine>, reason: &str, commands
     }
     app.decisions.reasons.retain(|known| known != reason);
     app.decisions.reasons.insert(0, reason.to_owned());
-    send(app, TriageOrder { lines, action: TriageAction::Set, group: None }, commands);
+    send(app, lines, commands);
 }
 
-pub fn undo(app: &mut App, commands: &mut Vec<Command>) {
-    let Some(group) = app.decisions.undo.pop() else {
-        app.say(Tone::Plain, "nothing to undo in this session");
-        return;
-    };
-    let lines = group
-        .iter()
-        .map(|line| TriageLine {
-            finding: line.finding_id.clone(),
-            previous: line.status,
-            status: line.previous,
-            reason: String::new(),
-        })
-        .collect();
-    let id = group.first().map(|line| line.group.clone());
-    app.decisions.redo.push(group);
-    send(app, TriageOrder { lines, action: TriageAction::Undo, group: id }, commands);
-}
-
-pub fn redo(app: &mut App, commands: &mut Vec<Command>) {
-    let Some(group) = app.decisions.redo.pop() else {
-        app.say(Tone::Plain, "nothing to redo");
-        return;
-    };
-    let lines = group
-        .iter()
-        .map(|line| TriageLine {
-            finding: line.finding_id.clone(),
-            previous: line.previous,
-            status: line.status,
-            reason: line.reason.clone(),
-        })
-        .collect();
-    let id = group.first().map(|line| line.group.clone());
-    app.decisions.undo.push(group);
-    send(app, TriageOrder { lines, action: TriageAction::Redo, group: id }, commands);
+/// Takes the last decision back, or sets it again; which one that is, only the store knows: another cockpit or the
+/// command line may have decided since.
+pub fn again(app: &mut App, order: TriageOrder, commands: &mut Vec<Command>) {
+    app.decisions.pending += 1;
+    commands.push(Command::Triage(order));
 }
 
 /// The store has answered.
-pub fn stored(
-    app: &mut App,
-    order: &TriageOrder,
-    result: Result<Vec<Disposition>, String>,
-    written: u64,
-    commands: &mut Vec<Command>,
-) {
+pub fn stored(app: &mut App, order: &TriageOrder, result: Result<Vec<Disposition>, String>, written: u64) {
     app.decisions.pending = app.decisions.pending.saturating_sub(1);
     let lines = match result {
         Ok(lines) => lines,
         Err(error) => {
-            // What was moved between the stacks goes back: nothing happened.
-            match order.action {
-                TriageAction::Set => {}
-                TriageAction::Undo => app.decisions.undo.extend(app.decisions.redo.pop()),
-                TriageAction::Redo => app.decisions.redo.extend(app.decisions.undo.pop()),
-            }
             app.say(Tone::Trouble, format!("not stored: {error}"));
             return;
         }
     };
+    if lines.is_empty() {
+        let what = if *order == TriageOrder::Redo { "redo" } else { "undo" };
+        app.say(Tone::Plain, format!("nothing to {what}"));
+        return;
+    }
     app.decisions.written = app.decisions.written.max(written);
+    let decided: Vec<String> = lines.iter().map(|line| line.finding_id.as_str().to_owned()).collect();
     let known = Arc::make_mut(&mut app.known);
     for line in &lines {
         known.statuses.insert(line.finding_id.as_str().to_owned(), line.status);
         data::keep(known, line.finding_id.as_str());
     }
     let count = lines.len();
-    let what = match (lines.as_slice(), order.action) {
-        ([one], TriageAction::Set) => one.status.to_string(),
-        (many, TriageAction::Set) => {
+    let what = match (lines.as_slice(), order) {
+        ([one], TriageOrder::Set(_)) => one.status.to_string(),
+        (many, TriageOrder::Set(_)) => {
             format!("{count} {}", many.first().map_or("decided", |line| line.status.word()))
         }
-        ([one], TriageAction::Undo) => format!("undone: {} again", one.status),
-        (_, TriageAction::Undo) => format!("undone: {}", text::count(count, "finding")),
-        ([one], TriageAction::Redo) => format!("redone: {}", one.status),
-        (_, TriageAction::Redo) => format!("redone: {}", text::count(count, "finding")),
+        ([one], TriageOrder::Undo) => format!("undone: {} again", one.status),
+        (_, TriageOrder::Undo) => format!("undone: {}", text::count(count, "finding")),
+        ([one], TriageOrder::Redo) => format!("redone: {}", one.status),
+        (_, TriageOrder::Redo) => format!("redone: {}", text::count(count, "finding")),
     };
     let key = |action| app.keymap.key_of(Context::Global, action).map_or_else(String::new, |key| key.to_string());
-    let next = match order.action {
-        TriageAction::Undo => format!("{} redoes", key(Action::Redo)),
-        TriageAction::Set | TriageAction::Redo => format!("{} undoes", key(Action::Undo)),
+    let next = match order {
+        TriageOrder::Undo => format!("{} redoes", key(Action::Redo)),
+        _ => format!("{} undoes", key(Action::Undo)),
     };
     let dot = app.glyphs.dot;
     app.say(Tone::Done, format!("{what} {dot} {next}"));
-    if order.action == TriageAction::Set {
+    if matches!(order, TriageOrder::Set(_)) {
         // On to the next one, if the selected one was decided and nobody moved since.
         let here = app.finding().map(|finding| finding.id.to_owned());
-        if lines.len() == 1 && app.focus == Pane::Findings && here.as_deref() == lines.first().map(|l| l.finding_id.as_str())
+        if lines.len() == 1
+            && app.focus == Pane::Findings
+            && here.as_deref() == lines.first().map(|l| l.finding_id.as_str())
         {
             keys::go_to(app, app.finding_cursor.at + 1);
         }
         app.marks.clear();
-        app.decisions.undo.push(lines);
-        app.decisions.redo.clear();
     } else if let Some(at) = lines.first().and_then(|line| {
         let index = app.view.finding_index(line.finding_id.as_str())?;
         app.findings.binary_search(&u32::try_from(index).ok()?).ok()
@@ -173,12 +136,7 @@ pub fn stored(
             app.finding_cursor.go(at, app.findings.len(), height);
         }
     }
-    if matches!(&app.subject, Subject::Finding(id) if lines_about(order, id)) {
+    if matches!(&app.subject, Subject::Finding(id) if decided.iter().any(|other| other == id)) {
         app.stale = true;
     }
-    let _ = commands;
-}
-
-fn lines_about(order: &TriageOrder, id: &str) -> bool {
-    order.lines.iter().any(|line| line.finding.as_str() == id)
 }

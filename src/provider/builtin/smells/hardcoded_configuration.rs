@@ -18,7 +18,7 @@ use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::limits::{HardcodedConfiguration, Limits};
-use crate::provider::builtin::source::{NodeIndex, Source, KindSet};
+use crate::provider::builtin::source::{KindSet, NodeIndex, Source};
 
 struct Shapes {
     texts: KindSet,
@@ -36,27 +36,72 @@ static SHAPES: LazyLock<[Shapes; 13]> = LazyLock::new(|| {
 });
 
 const TEXTS: &[&str] = &[
-    "string", "string_literal", "raw_string_literal", "template_string", "interpreted_string_literal", "raw_string",
-    "encapsed_string", "verbatim_string_literal", "ansi_c_string",
+    "string",
+    "string_literal",
+    "raw_string_literal",
+    "template_string",
+    "interpreted_string_literal",
+    "raw_string",
+    "encapsed_string",
+    "verbatim_string_literal",
+    "ansi_c_string",
 ];
 /// Parents that name a text: declarations, assignments, pairs, keyword arguments, default values, comparisons.
 const NAMING: &[&str] = &[
-    "let_declaration", "const_item", "static_item", "field_initializer", "assignment_expression", "assignment",
-    "keyword_argument", "pair", "default_parameter", "typed_default_parameter", "variable_declarator",
-    "public_field_definition", "field_definition", "assignment_pattern", "required_parameter", "var_spec", "const_spec",
-    "short_var_declaration", "assignment_statement", "keyed_element", "init_declarator", "initializer_pair",
-    "property_declaration", "parameter", "optional_parameter", "keyword_parameter", "property_element", "const_element",
-    "array_element_initializer", "simple_parameter", "variable_assignment", "element_value_pair", "field_declaration",
-    "enum_assignment", "jsx_attribute",
+    "let_declaration",
+    "const_item",
+    "static_item",
+    "field_initializer",
+    "assignment_expression",
+    "assignment",
+    "keyword_argument",
+    "pair",
+    "default_parameter",
+    "typed_default_parameter",
+    "variable_declarator",
+    "public_field_definition",
+    "field_definition",
+    "assignment_pattern",
+    "required_parameter",
+    "var_spec",
+    "const_spec",
+    "short_var_declaration",
+    "assignment_statement",
+    "keyed_element",
+    "init_declarator",
+    "initializer_pair",
+    "property_declaration",
+    "parameter",
+    "optional_parameter",
+    "keyword_parameter",
+    "property_element",
+    "const_element",
+    "array_element_initializer",
+    "simple_parameter",
+    "variable_assignment",
+    "element_value_pair",
+    "field_declaration",
+    "enum_assignment",
+    "jsx_attribute",
 ];
 const PASSED: &[&str] = &["arguments", "argument_list"];
 const THROUGH: &[&str] = &[
-    "expression_list", "literal_element", "argument", "parenthesized_expression", "as_expression", "reference_expression",
+    "expression_list",
+    "literal_element",
+    "argument",
+    "parenthesized_expression",
+    "as_expression",
+    "reference_expression",
     "equals_value_clause",
 ];
 /// Code inside of a text: what it is made of is not known.
 const TEXT_PARTS: &[&str] = &[
-    "interpolation", "template_substitution", "simple_expansion", "expansion", "command_substitution", "variable_name",
+    "interpolation",
+    "template_substitution",
+    "simple_expansion",
+    "expansion",
+    "command_substitution",
+    "variable_name",
 ];
 
 /// See the module.
@@ -98,9 +143,11 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
     }
 }
 
-/// Whether a text has the shape of a secret: other smells do not show such texts.
+/// Whether a text may be a secret, by its shape or by how random it looks: other smells do not show such texts.
 pub(super) fn looks_secret(text: &str) -> bool {
-    secrets::by_shape(text.as_bytes()).next().is_some() || addresses::credentials(text).is_some()
+    secrets::by_shape(text.as_bytes()).next().is_some()
+        || addresses::credentials(text).is_some()
+        || secrets::looks_random(text)
 }
 
 /// A text with every secret in it that is recognised by its shape replaced; for code that is going to be shown.
@@ -152,8 +199,13 @@ impl<'a> Text<'a> {
             return None;
         }
         let (name, sort) = named_by(source, shapes, index)?;
-        (sort == Naming::Name && secrets::is_secret(name, content, limits))
-            .then_some(Secret { start: self.start, text: content, sort: "a secret", name, certain: false })
+        (sort == Naming::Name && secrets::is_secret(name, content, limits)).then_some(Secret {
+            start: self.start,
+            text: content,
+            sort: "a secret",
+            name,
+            certain: false,
+        })
     }
 }
 
@@ -174,8 +226,15 @@ fn named_by<'a>(source: &Source<'a>, shapes: &Shapes, index: NodeIndex) -> Optio
         let head = source.before(node, &source.nodes[child]);
         match shapes.named.get(node.kind) {
             1 => {
-                let field = [shapes.fields.name, shapes.fields.left, shapes.fields.key, shapes.fields.pattern, shapes.fields.declarator];
-                let name = field.into_iter().find_map(|field| source.child_in(parent, field).filter(|&name| name < child));
+                let field = [
+                    shapes.fields.name,
+                    shapes.fields.left,
+                    shapes.fields.key,
+                    shapes.fields.pattern,
+                    shapes.fields.declarator,
+                ];
+                let name =
+                    field.into_iter().find_map(|field| source.child_in(parent, field).filter(|&name| name < child));
                 let name = match name {
                     Some(name) => source.bytes(&source.nodes[name]),
                     None => head.split(|&byte| matches!(byte, b'=' | b':')).next().unwrap_or(b""),
@@ -210,7 +269,20 @@ fn trim_to_word(text: &[u8]) -> &[u8] {
 /// Samples and documentation hold placeholders.
 fn is_sample(path: &str) -> bool {
     path.split('/').rev().skip(1).any(|folder| {
-        matches!(folder, "examples" | "example" | "samples" | "sample" | "docs" | "doc" | "playground" | "demo" | "fixtures" | "testdata" | "mocks")
+        matches!(
+            folder,
+            "examples"
+                | "example"
+                | "samples"
+                | "sample"
+                | "docs"
+                | "doc"
+                | "playground"
+                | "demo"
+                | "fixtures"
+                | "testdata"
+                | "mocks"
+        )
     })
 }
 
@@ -274,7 +346,13 @@ fn redacted(piece: &str, offset: usize, secrets: &[Secret<'_>]) -> String {
     clean
 }
 
-fn secret_smell(secret: &Secret<'_>, all: &[Secret<'_>], source: &Source<'_>, lines: &mut Lines<'_>, in_test: bool) -> Smell {
+fn secret_smell(
+    secret: &Secret<'_>,
+    all: &[Secret<'_>],
+    source: &Source<'_>,
+    lines: &mut Lines<'_>,
+    in_test: bool,
+) -> Smell {
     let line = lines.of(secret.start);
     let (offset, whole) = line_around(source.text, secret.start);
     let shown = masked(secret.text);
@@ -286,7 +364,9 @@ fn secret_smell(secret: &Secret<'_>, all: &[Secret<'_>], source: &Source<'_>, li
     };
     let why = match secret.certain {
         true => "it has the shape of one".to_owned(),
-        false => format!("its name says so and it has {:.1} bits of entropy per character", secrets::entropy(secret.text)),
+        false => {
+            format!("its name says so and it has {:.1} bits of entropy per character", secrets::entropy(secret.text))
+        }
     };
     Smell {
         kind: Kind::HardcodedConfiguration,
@@ -306,7 +386,8 @@ fn secret_smell(secret: &Secret<'_>, all: &[Secret<'_>], source: &Source<'_>, li
         figure: None,
         quote: Some(redacted(&String::from_utf8_lossy(whole), offset, all)),
         suggestion: Some(Suggestion {
-            text: "Revoke it, read it from the environment or a secret store, and take it out of the history.".to_owned(),
+            text: "Revoke it, read it from the environment or a secret store, and take it out of the history."
+                .to_owned(),
             replacement: None,
             lines: None,
         }),
@@ -335,7 +416,10 @@ fn address_smell(
         line_start: line,
         line_end: line,
         title: format!("{} is fixed in the code: {shown}", address.sort),
-        explanation: format!("{shown}{place} is {} that changes with the place the program runs at, and only a new build changes it.", address.sort),
+        explanation: format!(
+            "{shown}{place} is {} that changes with the place the program runs at, and only a new build changes it.",
+            address.sort
+        ),
         subject: shown,
         anchor: (line, line),
         figure: None,

@@ -3,6 +3,7 @@
 //! A number is judged on the way up from it: whatever gives it a name, tabulates it or uses it as an index ends the way
 //! without a finding. A comment on its line explains it as well. What the lists hold is in `assets/smells.toml`.
 
+mod report;
 mod roles;
 #[cfg(test)]
 mod tests;
@@ -11,9 +12,7 @@ use std::sync::LazyLock;
 
 use self::roles::{Role, Roles};
 use super::Smell;
-use super::hardcoded_configuration::looks_secret;
-use super::syntax::{commented, compact, has_word, is_upper_case, last_name};
-use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
+use super::syntax::{commented, has_word, is_upper_case, last_name};
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::limits::{Limits, MagicNumbers};
@@ -23,8 +22,6 @@ static ROLES: LazyLock<[Roles; 13]> = LazyLock::new(|| Language::ALL.map(Roles::
 
 /// Farther up nothing is looked at. Nodes.
 const MAX_STEPS: usize = 24;
-/// Lines of a repeated text that the explanation names.
-const LINES_NAMED: usize = 6;
 
 /// Where a number stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,9 +91,13 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
             _ => {}
         }
     }
-    hits.retain(|hit| !commented(&comments, hit.row, hit.row));
-    report_numbers(hits, facts, limits, out);
-    report_texts(texts, limits, out);
+    hits.retain(|hit| {
+        let function = facts.functions.get(hit.function as usize);
+        let is_formula = function.is_some_and(|function| has_word(&function.name, &limits.magic_numbers.formulas));
+        !is_formula && !commented(&comments, hit.row, hit.row)
+    });
+    report::numbers(hits, facts, limits, out);
+    report::texts(texts, limits, out);
 }
 
 struct Judge<'a, 's> {
@@ -157,7 +158,8 @@ impl<'a> Judge<'a, '_> {
         }
         // A minute's seconds, a year's days: where the line speaks of time.
         let line = self.limits.time_values.contains(&value.abs()).then(|| source.line_of(&source.nodes[index]));
-        let is_time = line.is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions(line, &self.limits.units)));
+        let is_time =
+            line.is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions(line, &self.limits.units)));
         usage.filter(|_| !is_time)
     }
 
@@ -259,8 +261,18 @@ impl<'a> Judge<'a, '_> {
                 all_constant = false;
             }
             // `strncmp(name, "file:", 5)`: the length of the text beside it.
-            if argument != child && self.role(argument) == Role::Text {
-                let inside = f64::from(source.nodes[argument].end - source.nodes[argument].start) - 2.0;
+            let text = match self.role(argument) {
+                // A cast in front of it.
+                Role::Through => source.nodes[argument + 1..source.nodes[argument].end_index as usize]
+                    .iter()
+                    .find(|node| self.roles.of(node.kind) == Role::Text),
+                Role::Text => Some(&source.nodes[argument]),
+                _ => None,
+            };
+            if argument != child
+                && let Some(text) = text
+            {
+                let inside = f64::from(text.end - text.start) - 2.0;
                 if (value - inside).abs() <= 1.0 {
                     return None;
                 }
@@ -270,7 +282,9 @@ impl<'a> Judge<'a, '_> {
         if has_word(callee, &limits.telling_calls) || has_word(callee, &limits.text_sinks) || is_upper_case(callee) {
             return None;
         }
-        if count == 1 && (has_word(callee, &limits.units) || has_word(callee, &limits.sizes) || has_word(callee, &limits.codes)) {
+        if count == 1
+            && (has_word(callee, &limits.units) || has_word(callee, &limits.sizes) || has_word(callee, &limits.codes))
+        {
             return None;
         }
         let is_status = value.fract() == 0.0 && (100.0..600.0).contains(&value);
@@ -287,14 +301,7 @@ impl<'a> Judge<'a, '_> {
     }
 
     /// What a construct that gives names says about a number in it.
-    fn named(
-        &self,
-        parent: NodeIndex,
-        child: NodeIndex,
-        value: f64,
-        pure: bool,
-        usage: Option<Use>,
-    ) -> Naming {
+    fn named(&self, parent: NodeIndex, child: NodeIndex, value: f64, pure: bool, usage: Option<Use>) -> Naming {
         let source = self.source;
         let fields = &self.roles.fields;
         let node = &source.nodes[parent];
@@ -355,7 +362,9 @@ impl<'a> Judge<'a, '_> {
             let node = &source.nodes[at];
             match self.role(at) {
                 Role::Interpolation => return false,
-                Role::Text if source.descendants(at).any(|inner| self.role(inner) == Role::Interpolation) => return false,
+                Role::Text if source.descendants(at).any(|inner| self.role(inner) == Role::Interpolation) => {
+                    return false;
+                }
                 Role::Number | Role::Constant | Role::Text => at = node.end_index as usize,
                 _ if node.is_named() && node.end_index as usize == at + 1 && !is_operator(source.bytes(node)) => {
                     if !is_upper_case(source.text(node)) {
@@ -443,7 +452,8 @@ impl<'a> Judge<'a, '_> {
 
 /// Database migrations are written by tools and never changed.
 fn is_generated(path: &str) -> bool {
-    path.ends_with(".Designer.cs") || path.split('/').rev().skip(1).any(|folder| folder.eq_ignore_ascii_case("migrations"))
+    path.ends_with(".Designer.cs")
+        || path.split('/').rev().skip(1).any(|folder| folder.eq_ignore_ascii_case("migrations"))
 }
 
 fn is_typed(language: Language) -> bool {
@@ -481,25 +491,54 @@ fn compound_operator(head: &[u8]) -> Option<&[u8]> {
 
 /// Whether a name of the list is part of an expression, as a word of one of its names.
 fn mentions(expression: &str, words: &[String]) -> bool {
-    expression
-        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .filter(|name| !name.is_empty())
-        .any(|name| has_word(name, words) || words.iter().any(|word| name.len() > word.len() && name.ends_with(word.as_str())))
+    expression.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty()).any(|name| {
+        has_word(name, words) || words.iter().any(|word| name.len() > word.len() && name.ends_with(word.as_str()))
+    })
 }
 
 /// Calls that only change the type of a number.
 fn is_wrapper(callee: &str) -> bool {
     matches!(
         callee,
-        "Some" | "Ok" | "Err" | "Number" | "BigInt" | "Integer" | "Long" | "valueOf" | "Float" | "float" | "int" | "Decimal"
-            | "int64" | "int32" | "uint" | "uint8" | "uint16" | "uint32" | "uint64" | "float64" | "float32" | "time.Duration" | "Duration" | "static_cast"
+        "Some"
+            | "Ok"
+            | "Err"
+            | "Number"
+            | "BigInt"
+            | "Integer"
+            | "Long"
+            | "valueOf"
+            | "Float"
+            | "float"
+            | "int"
+            | "Decimal"
+            | "int64"
+            | "int32"
+            | "uint"
+            | "uint8"
+            | "uint16"
+            | "uint32"
+            | "uint64"
+            | "float64"
+            | "float32"
+            | "time.Duration"
+            | "Duration"
+            | "static_cast"
     )
 }
 
 /// The value of a literal; `None` for hexadecimal, octal and binary ones, which are layouts, and for what is no number.
 fn value_of(literal: &str) -> Option<f64> {
     let bytes = literal.as_bytes();
-    if bytes.first() == Some(&b'0') && bytes.get(1).is_some_and(|byte| byte.is_ascii_alphanumeric() && !matches!(byte, b'e' | b'E' | b'f' | b'F' | b'd' | b'D' | b'l' | b'L' | b'u' | b'U' | b'm' | b'i' | b'n')) {
+    if bytes.first() == Some(&b'0')
+        && bytes.get(1).is_some_and(|byte| {
+            byte.is_ascii_alphanumeric()
+                && !matches!(
+                    byte,
+                    b'e' | b'E' | b'f' | b'F' | b'd' | b'D' | b'l' | b'L' | b'u' | b'U' | b'm' | b'i' | b'n'
+                )
+        })
+    {
         return None;
     }
     let mut digits = [0u8; 40];
@@ -526,97 +565,4 @@ fn is_telling(text: &str) -> bool {
         best = best.max(run);
     }
     best >= 4 && !text.contains('%') && !text.contains('{') && !text.contains('\\')
-}
-
-fn report_numbers(mut hits: Vec<Hit<'_>>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
-    hits.sort_by(|a, b| (a.function, a.literal, a.row).cmp(&(b.function, b.literal, b.row)));
-    let mut groups: Vec<&[Hit<'_>]> = hits.chunk_by(|a, b| a.function == b.function && a.literal == b.literal).collect();
-    groups.sort_by_key(|group| (group[0].function, group[0].row));
-    for function in groups.chunk_by(|a, b| a[0].function == b[0].function) {
-        let shown = (limits.magic_numbers.max_per_function as usize).min(function.len());
-        let place = match facts.functions.get(function[0][0].function as usize) {
-            Some(function) => format!("`{}`", function.name),
-            None => "the file's top level".to_owned(),
-        };
-        for (position, group) in function[..shown].iter().enumerate() {
-            let first = &group[0];
-            let rest = &function[shown..];
-            let more = if position + 1 == shown && !rest.is_empty() {
-                let others: Vec<&str> = rest.iter().take(LINES_NAMED).map(|group| group[0].literal).collect();
-                let dots = if rest.len() > LINES_NAMED { ", …" } else { "" };
-                format!("; {} more here: {}{dots}", rest.len(), others.join(", "))
-            } else {
-                String::new()
-            };
-            let times = match group.len() {
-                1 => String::new(),
-                count => format!(" {count} times"),
-            };
-            out.push(Smell {
-                kind: Kind::MagicNumbers,
-                priority: Priority::P3,
-                severity: Severity::Low,
-                confidence: if first.usage == Use::Argument { Confidence::Low } else { Confidence::Medium },
-                line_start: first.row + 1,
-                line_end: first.row + 1,
-                title: format!("{} is not explained by a name", first.literal),
-                explanation: format!(
-                    "{} stands{times} {} in {place} and neither a name nor a comment on its line says what it means{more}.",
-                    first.literal,
-                    first.usage.word(),
-                ),
-                subject: format!("{place}: {}", first.literal),
-                anchor: (first.row + 1, first.row + 1),
-                figure: Some(group.len() as f64),
-                quote: None,
-                suggestion: Some(Suggestion {
-                    text: format!("Give {} a name that says what it means, as a constant.", first.literal),
-                    replacement: None,
-                    lines: None,
-                }),
-            });
-        }
-    }
-}
-
-fn report_texts(mut texts: Vec<(&[u8], u32)>, limits: &Limits, out: &mut Vec<Smell>) {
-    texts.sort_unstable();
-    for group in texts.chunk_by(|a, b| a.0 == b.0) {
-        if (group.len() as u64) < u64::from(limits.magic_numbers.min_string_repeats.max(2)) {
-            continue;
-        }
-        let Ok(text) = std::str::from_utf8(group[0].0) else { continue };
-        if looks_secret(text) {
-            continue;
-        }
-        // The second place is the first that repeats.
-        let row = group[1].1 + 1;
-        let lines: Vec<String> = group.iter().take(LINES_NAMED).map(|(_, row)| (row + 1).to_string()).collect();
-        let dots = if group.len() > LINES_NAMED { ", …" } else { "" };
-        let short = compact(text, 40);
-        out.push(Smell {
-            kind: Kind::MagicNumbers,
-            priority: Priority::P3,
-            severity: Severity::Low,
-            confidence: Confidence::Medium,
-            line_start: row,
-            line_end: row,
-            title: format!("\"{short}\" is written out {} times", group.len()),
-            explanation: format!(
-                "\"{short}\" stands {} times in this file (lines {}{dots}); from {} on one constant keeps them the same.",
-                group.len(),
-                lines.join(", "),
-                limits.magic_numbers.min_string_repeats,
-            ),
-            subject: format!("\"{}\"", compact(text, 200)),
-            anchor: (row, row),
-            figure: Some(group.len() as f64),
-            quote: None,
-            suggestion: Some(Suggestion {
-                text: "Declare it once as a constant and use the name.".to_owned(),
-                replacement: None,
-                lines: None,
-            }),
-        });
-    }
 }

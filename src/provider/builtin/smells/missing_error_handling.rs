@@ -215,14 +215,20 @@ fn is_throwaway(path: &str) -> bool {
     name == "build.rs"
         || name.contains("testutil")
         || name.contains("test_util")
-        || path.split('/').rev().skip(1).any(|folder| matches!(folder, "examples" | "example" | "benches" | "bench" | "xtask"))
+        || path
+            .split('/')
+            .rev()
+            .skip(1)
+            .any(|folder| matches!(folder, "examples" | "example" | "benches" | "bench" | "xtask"))
 }
 
 /// Whether a handler's head names only errors that are part of ordinary work, or its variable says that it is ignored.
 fn is_expected(head: &str, expected: &[String]) -> bool {
-    let mut words = head.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).filter(|word| !word.is_empty());
+    let mut words =
+        head.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).filter(|word| !word.is_empty());
     words.any(|word| {
-        matches!(word, "ignored" | "ignore" | "expected" | "_ignored" | "_expected" | "_") || expected.iter().any(|name| name == word)
+        matches!(word, "ignored" | "ignore" | "expected" | "_ignored" | "_expected" | "_")
+            || expected.iter().any(|name| name == word)
     })
 }
 
@@ -242,23 +248,40 @@ fn is_narrow(head: &str, language: Language) -> bool {
 /// What stands between the keyword and the body.
 fn caught(head: &str) -> &str {
     let rest = ["catch", "except", "rescue"].iter().find_map(|keyword| head.trim().strip_prefix(keyword)).unwrap_or("");
-    rest.trim().trim_end_matches([':', '{']).trim().trim_start_matches('(').trim_end_matches(')').trim()
+    let rest = rest.trim().trim_end_matches([':', '{']);
+    let types = rest.split(" as ").next().unwrap_or(rest);
+    let types = types.split("=>").next().unwrap_or(types);
+    types.trim().trim_start_matches('(').trim_end_matches(')').trim()
 }
 
 /// Whether what is unwrapped is an option that the code itself fills, by the last call in front.
 fn is_invariant(receiver: &str) -> bool {
     let last = receiver.strip_suffix(')').and_then(|text| text.rfind('(').map(|at| &text[..at])).unwrap_or("");
     let name = super::syntax::last_name(last.as_bytes());
-    matches!(name, "" | "as_ref" | "as_mut" | "as_deref" | "last" | "last_mut" | "first" | "first_mut" | "pop" | "take" | "next" | "get" | "get_mut" | "iter" | "min" | "max" | "peek" | "parent" | "try_from")
+    matches!(
+        name,
+        "" | "as_ref"
+            | "as_mut"
+            | "as_deref"
+            | "last"
+            | "last_mut"
+            | "first"
+            | "first_mut"
+            | "pop"
+            | "take"
+            | "next"
+            | "get"
+            | "get_mut"
+            | "iter"
+            | "min"
+            | "max"
+            | "peek"
+            | "parent"
+            | "try_from"
+    )
 }
 
-fn report(
-    cases: &[Case<'_>],
-    source: &Source<'_>,
-    facts: &Facts,
-    limits: &MissingErrorHandling,
-    out: &mut Vec<Smell>,
-) {
+fn report(cases: &[Case<'_>], source: &Source<'_>, facts: &Facts, limits: &MissingErrorHandling, out: &mut Vec<Smell>) {
     let max = limits.max_unwraps_per_function.max(1) as usize;
     let mut unwraps: Vec<(u32, usize, usize)> = Vec::new();
     for case in cases {
@@ -295,7 +318,7 @@ fn smell(case: &Case<'_>, source: &Source<'_>, place: &str) -> Smell {
     let (title, explanation, advice, grade) = match case.what {
         What::EmptyHandler => (
             format!("a handler{of} swallows every error"),
-            format!("The handler{place} catches errors and does nothing with them, so 0 of them are logged, raised again or explained."),
+            format!("The handler{place} catches every error and does nothing with it: it is neither logged nor raised again, and no comment says why."),
             "Handle the error, log it, raise it again, or say in a comment why it may be ignored.",
             (Priority::P2, Severity::Medium, High),
         ),
@@ -405,9 +428,14 @@ fn smell(case: &Case<'_>, source: &Source<'_>, place: &str) -> Smell {
     };
     let node = &source.nodes[case.node];
     let (first, last) = (node.row + 1, node.end_row.min(node.row + 3) + 1);
-    let last = if matches!(case.what, What::FloatingThen | What::EmptyPromiseHandler | What::Unwrap) { node.end_row.max(node.row) + 1 } else { last };
+    let last = if matches!(case.what, What::FloatingThen | What::EmptyPromiseHandler | What::Unwrap) {
+        node.end_row.max(node.row) + 1
+    } else {
+        last
+    };
     // A chain over several lines is shown by its end, where the call that panics is.
-    let (first, last) = if matches!(case.what, What::Unwrap | What::Expect | What::EmptyExpect) { (last, last) } else { (first, last) };
+    let (first, last) =
+        if matches!(case.what, What::Unwrap | What::Expect | What::EmptyExpect) { (last, last) } else { (first, last) };
     let own = compact(source.text(node).lines().next().unwrap_or(""), 80);
     Smell {
         kind: Kind::MissingErrorHandling,

@@ -49,6 +49,7 @@ pub(super) struct Fields {
     pub operator: u16,
     pub property: u16,
     pub field: u16,
+    pub of_type: u16,
 }
 
 impl Fields {
@@ -70,6 +71,7 @@ impl Fields {
             operator: id("operator"),
             property: id("property"),
             field: id("field"),
+            of_type: id("type"),
         }
     }
 }

@@ -112,7 +112,10 @@ fn table(language: Language) -> Table {
             (Part::Field, &["assignment_expression"]),
             (Part::Function, &["method_declaration"]),
             (Part::Class, &["class_declaration"]),
-            (Part::Import, &["require_expression", "require_once_expression", "include_expression", "include_once_expression"]),
+            (
+                Part::Import,
+                &["require_expression", "require_once_expression", "include_expression", "include_once_expression"],
+            ),
         ],
         Language::Bash => &[],
     }
@@ -245,7 +248,7 @@ impl<'a> Reader<'a, '_> {
                 let parent_text = source.text(&source.nodes[source.parent(holder)]);
                 let declared = source.child_in(holder, self.parts.fields.left).is_none();
                 let is_static = declared && parent_text.split_whitespace().take(5).any(|word| word == "static");
-                !is_static && !target.contains(['[', ' ']) || (declared && !is_static)
+                !is_static && (declared || !target.contains(['[', ' ']))
             }
             Language::C | Language::Bash => false,
         }
@@ -277,13 +280,17 @@ impl<'a> Reader<'a, '_> {
             }
             at = parent;
         }
-        let needs_constructor = matches!(source.language, Language::Rust | Language::Python | Language::Go | Language::Ruby | Language::Php);
+        let needs_constructor = matches!(
+            source.language,
+            Language::Rust | Language::Python | Language::Go | Language::Ruby | Language::Php
+        );
         class.filter(|_| in_constructor || !needs_constructor)
     }
 
     fn is_constructor(&self, function: NodeIndex) -> bool {
         let source = self.source;
-        let name = source.child_in(function, self.parts.fields.name).map_or("", |name| source.text(&source.nodes[name]));
+        let name =
+            source.child_in(function, self.parts.fields.name).map_or("", |name| source.text(&source.nodes[name]));
         match source.language {
             Language::Rust => name == "new" || name == "default",
             Language::Python => name == "__init__",
@@ -306,17 +313,14 @@ impl<'a> Reader<'a, '_> {
 
     fn class_name(&self, owner: NodeIndex) -> &'a str {
         let source = self.source;
-        let name = source.child_in(owner, self.parts.fields.name).or_else(|| {
-            let text = source.text(&source.nodes[owner]);
-            (text.starts_with("impl")).then(|| source.children(owner).filter(|&child| source.nodes[child].field != 0).last()).flatten()
-        });
-        match name {
-            Some(name) if source.language == Language::Rust || !source.nodes[owner].is_named() => last_name(source.bytes(&source.nodes[name])),
-            Some(name) => source.text(&source.nodes[name]),
-            None => {
-                let head = source.text(&source.nodes[owner]).split('{').next().unwrap_or("");
-                last_name(head.split(" for ").last().unwrap_or(head).as_bytes())
-            }
+        let fields = &self.parts.fields;
+        // `impl Default for Shop<T>` is named by its type.
+        let is_impl = source.language == Language::Rust;
+        let name = source.child_in(owner, if is_impl { fields.of_type } else { fields.name });
+        match name.map(|name| source.text(&source.nodes[name])) {
+            Some(name) => last_name(name.split('<').next().unwrap_or(name).as_bytes()),
+            // A constructor of C++ that is defined outside of its class: `Shop::Shop() {`.
+            None => last_name(source.text(&source.nodes[owner]).split('(').next().unwrap_or("").as_bytes()),
         }
     }
 
@@ -371,9 +375,22 @@ fn is_other_function(source: &Source<'_>, index: NodeIndex) -> bool {
             crate::provider::builtin::source::KindSet::new(
                 language,
                 &[
-                    "closure_expression", "lambda", "arrow_function", "function_expression", "func_literal", "lambda_expression",
-                    "method_declaration", "function_declaration", "block_argument", "do_block", "anonymous_function", "static_item", "const_item",
-                    "local_function_statement", "accessor_declaration", "static_initializer",
+                    "closure_expression",
+                    "lambda",
+                    "arrow_function",
+                    "function_expression",
+                    "func_literal",
+                    "lambda_expression",
+                    "method_declaration",
+                    "function_declaration",
+                    "block_argument",
+                    "do_block",
+                    "anonymous_function",
+                    "static_item",
+                    "const_item",
+                    "local_function_statement",
+                    "accessor_declaration",
+                    "static_initializer",
                 ],
             )
         })
@@ -397,8 +414,7 @@ fn report_made(group: &[Made<'_>], reader: &Reader<'_, '_>, out: &mut Vec<Smell>
     let owner = reader.class_name(first.owner as usize);
     let line = first.row + 1;
     let last = shown.last().map_or(line, |made| made.row + 1);
-    let (priority, severity) =
-        if over { (Priority::P2, Severity::Medium) } else { (Priority::P3, Severity::Low) };
+    let (priority, severity) = if over { (Priority::P2, Severity::Medium) } else { (Priority::P3, Severity::Low) };
     let explanation = if over {
         format!(
             "`{owner}` makes {count} concrete classes itself, more than {}: {}; nothing else can be put in their place.",
@@ -445,7 +461,8 @@ fn report_imports(imports: &[(u32, &str, usize)], limits: &Limits, out: &mut Vec
         severity: Severity::Low,
         confidence: Confidence::Medium,
         line_start: row + 1,
-        line_end: row + 1,
+        // To the last one, so that a change that adds another touches it.
+        line_end: imports.last().map_or(row, |&(last, ..)| last) + 1,
         title: format!("`{path}` climbs {depth} levels"),
         explanation: format!(
             "The import of `{path}` climbs {depth} levels, more than {}{more}; it breaks when either file moves.",

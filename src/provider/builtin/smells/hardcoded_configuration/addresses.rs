@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::super::syntax::has_word;
 use super::Naming;
 use super::secrets::is_placeholder;
+use crate::provider::builtin::language::Language;
 use crate::provider::builtin::limits::HardcodedConfiguration;
 
 /// An address in a text.
@@ -26,8 +27,20 @@ pub(super) fn credentials(text: &str) -> Option<&str> {
     let (name, password) = user.split_once(':')?;
     let host = host_of(host).0;
     let plain = !password.contains(['{', '$', '<', '%', '*', '(', '[', '#']) && !host.contains(['{', '$', '<']);
-    let weak = password.len() < 4 || password == name || matches!(password, "pass" | "password" | "pwd" | "secret" | "root" | "guest" | "postgres" | "user" | "token");
-    (!scheme.is_empty() && plain && !weak && !host.is_empty() && !is_local(host) && !is_reserved(host) && !is_placeholder(password)).then_some(password)
+    let weak = password.len() < 4
+        || password == name
+        || matches!(
+            password,
+            "pass" | "password" | "pwd" | "secret" | "root" | "guest" | "postgres" | "user" | "token"
+        );
+    (!scheme.is_empty()
+        && plain
+        && !weak
+        && !host.is_empty()
+        && !is_local(host)
+        && !is_reserved(host)
+        && !is_placeholder(password))
+    .then_some(password)
 }
 
 /// The address that a whole text is. `name` is asked only where it matters.
@@ -49,13 +62,39 @@ pub(super) fn find<'a>(
     if let Some(ip) = ip_of(text) {
         let with_port = text.parse::<IpAddr>().is_err();
         // Four numbers alone may be a version.
-        let is_version = || name().is_some_and(|(name, _)| has_word(name, &["version", "ver", "release", "oid", "mask", "netmask", "subnet"]));
-        return (is_somewhere(ip) && (with_port || !is_version()))
-            .then_some(Address { text, sort: "an IP address", certain: true });
+        let is_version = || {
+            name().is_some_and(|(name, _)| {
+                has_word(name, &["version", "ver", "release", "oid", "mask", "netmask", "subnet"])
+            })
+        };
+        return (is_somewhere(ip) && (with_port || !is_version())).then_some(Address {
+            text,
+            sort: "an IP address",
+            certain: true,
+        });
     }
     let (host, port) = text.rsplit_once(':')?;
     let is_port = (2..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
-    let is_host = host.contains('.') && !is_local(host) && !is_reserved(host) && is_host_name(host);
+    // `main.rs:120` is a place in a file.
+    let last = host.rsplit('.').next().unwrap_or("");
+    let is_file = Language::detect(host, b"").is_some()
+        || matches!(
+            last,
+            "md" | "txt"
+                | "json"
+                | "yaml"
+                | "yml"
+                | "toml"
+                | "html"
+                | "css"
+                | "log"
+                | "xml"
+                | "lock"
+                | "cfg"
+                | "ini"
+                | "conf"
+        );
+    let is_host = host.contains('.') && !is_file && !is_local(host) && !is_reserved(host) && is_host_name(host);
     (is_port && is_host).then_some(Address { text, sort: "a host with its port", certain: true })
 }
 
@@ -69,7 +108,24 @@ fn url<'a>(
     let web = matches!(scheme, "http" | "https" | "ws" | "wss");
     let service = matches!(
         scheme,
-        "redis" | "rediss" | "amqp" | "amqps" | "postgres" | "postgresql" | "mysql" | "mongodb" | "mongodb+srv" | "kafka" | "grpc" | "tcp" | "ftp" | "ldap" | "ldaps" | "smtp" | "nats" | "mqtt"
+        "redis"
+            | "rediss"
+            | "amqp"
+            | "amqps"
+            | "postgres"
+            | "postgresql"
+            | "mysql"
+            | "mongodb"
+            | "mongodb+srv"
+            | "kafka"
+            | "grpc"
+            | "tcp"
+            | "ftp"
+            | "ldap"
+            | "ldaps"
+            | "smtp"
+            | "nats"
+            | "mqtt"
     );
     if !web && !service {
         return None;
@@ -90,15 +146,36 @@ fn url<'a>(
     // The last two are a name that somebody registered.
     let labels = || host.rsplit('.').skip(2).any(|label| has_word(label, &limits.service_words));
     const READ_BY_PEOPLE: [&str; 15] = [
-        "doc", "help", "link", "homepage", "schema", "namespace", "xmlns", "license", "reference", "issue", "id", "href", "mailing", "repository", "changelog",
+        "doc",
+        "help",
+        "link",
+        "homepage",
+        "schema",
+        "namespace",
+        "xmlns",
+        "license",
+        "reference",
+        "issue",
+        "id",
+        "href",
+        "mailing",
+        "repository",
+        "changelog",
     ];
     let name = name();
     if name.is_some_and(|(name, _)| has_word(name, &READ_BY_PEOPLE)) {
         return None;
     }
     let path = rest.get(authority.len()..).unwrap_or("");
-    let document = [".html", ".md", ".htm", ".pdf", ".png", ".svg", ".dtd", ".xsd", ".txt"].iter().any(|end| path.ends_with(end)) || path.contains('#');
-    if service || internal || port || (!document && (labels() || path.split('/').any(|part| matches!(part, "api" | "graphql" | "webhook" | "oauth")))) {
+    let document =
+        [".html", ".md", ".htm", ".pdf", ".png", ".svg", ".dtd", ".xsd", ".txt"].iter().any(|end| path.ends_with(end))
+            || path.contains('#');
+    if service
+        || internal
+        || port
+        || (!document
+            && (labels() || path.split('/').any(|part| matches!(part, "api" | "graphql" | "webhook" | "oauth"))))
+    {
         return Some(Address { text, sort: "an address of a service", certain: true });
     }
     let (name, sort) = name?;
@@ -127,7 +204,8 @@ fn host_of(authority: &str) -> (&str, bool) {
 fn ip_of(text: &str) -> Option<IpAddr> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         // `::` and `a::b` are paths of languages as well.
-        return (ip.is_ipv4() || text.bytes().any(|byte| byte.is_ascii_digit()) && text.matches(':').count() >= 3).then_some(ip);
+        return (ip.is_ipv4() || text.bytes().any(|byte| byte.is_ascii_digit()) && text.matches(':').count() >= 3)
+            .then_some(ip);
     }
     text.parse::<std::net::SocketAddr>().ok().map(|address| address.ip())
 }
@@ -153,22 +231,41 @@ fn is_somewhere(ip: IpAddr) -> bool {
         IpAddr::V6(ip) => {
             let first = ip.segments()[0];
             let document = first == 0x2001 && ip.segments()[1] == 0xdb8;
-            !(ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || document || first & 0xffc0 == 0xfe80 || ip == Ipv6Addr::UNSPECIFIED || first == 0)
+            !(ip.is_loopback()
+                || ip.is_unspecified()
+                || ip.is_multicast()
+                || document
+                || first & 0xffc0 == 0xfe80
+                || ip == Ipv6Addr::UNSPECIFIED
+                || first == 0)
         }
     }
 }
 
 fn is_local(host: &str) -> bool {
-    matches!(host, "localhost" | "127.0.0.1" | "::1" | "0.0.0.0" | "host.docker.internal") || host.ends_with(".localhost") || host.ends_with(".local")
+    matches!(host, "localhost" | "127.0.0.1" | "::1" | "0.0.0.0" | "host.docker.internal")
+        || host.ends_with(".localhost")
+        || host.ends_with(".local")
 }
 
 /// Names of RFC 2606 and the like.
 fn is_reserved(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or(host);
     matches!(last, "example" | "test" | "invalid" | "localhost")
-        || ["example.com", "example.org", "example.net", "domain.com", "foo.com", "bar.com", "mydomain.com", "yourdomain.com", "test.com", "acme.com"]
-            .iter()
-            .any(|known| ends_with_host(host, known))
+        || [
+            "example.com",
+            "example.org",
+            "example.net",
+            "domain.com",
+            "foo.com",
+            "bar.com",
+            "mydomain.com",
+            "yourdomain.com",
+            "test.com",
+            "acme.com",
+        ]
+        .iter()
+        .any(|known| ends_with_host(host, known))
         || host.split('.').any(|label| label.contains("example") || label.starts_with("your"))
 }
 
@@ -178,7 +275,8 @@ fn ends_with_host(host: &str, domain: &str) -> bool {
 
 fn is_host_name(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or("");
-    host.split('.').all(|label| !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'))
-        && last.len() >= 2
+    host.split('.').all(|label| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    }) && last.len() >= 2
         && last.bytes().all(|byte| byte.is_ascii_lowercase())
 }

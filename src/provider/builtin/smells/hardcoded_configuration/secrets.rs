@@ -48,7 +48,7 @@ const SHAPES: [(&str, &str); 15] = [
 
 /// All shapes at once, a group each: one search over the file.
 static ANY: LazyLock<Regex> = LazyLock::new(|| {
-    let all: Vec<String> = SHAPES.iter().map(|(_, pattern)| format!("({pattern})")).collect();
+    let all: Vec<String> = SHAPES.iter().map(|(_, pattern)| format!("((?-u){pattern})")).collect();
     // The patterns are constants; a test compiles them. One that matches nothing stands in.
     Regex::new(&all.join("|")).or_else(|_| Regex::new("[^\\s\\S]")).unwrap_or_else(|_| unreachable!("a constant"))
 });
@@ -63,6 +63,10 @@ static HINTS: LazyLock<Regex> = LazyLock::new(|| {
 const MIN_KEY_BLOCK: usize = 90;
 /// Bits per character below which even a right shape is an example (`sk_live_xxxxxxxx`).
 const MIN_SHAPE_ENTROPY: f64 = 2.8;
+
+/// From this length (characters) and entropy (bits per character) on a text of mixed characters is not shown; own.
+const MIN_RANDOM_LENGTH: usize = 10;
+const MIN_RANDOM_ENTROPY: f64 = 3.2;
 
 /// The secrets in a text by their shape, in order.
 pub(super) fn by_shape(text: &[u8]) -> impl Iterator<Item = Secret<'_>> {
@@ -80,20 +84,84 @@ pub(super) fn by_shape(text: &[u8]) -> impl Iterator<Item = Secret<'_>> {
         let upper = text.bytes().filter(u8::is_ascii_uppercase).count() > 1;
         // Words joined by hyphens (`sk-learn-something`) have neither digits nor capitals.
         let looks_random = is_block || *sort != "an OpenAI key" || (digits && upper);
-        (looks_random && entropy(random) >= MIN_SHAPE_ENTROPY && !is_placeholder(text))
-            .then_some(Secret { start: part.start(), text, sort, name: "", certain: true })
+        (looks_random && entropy(random) >= MIN_SHAPE_ENTROPY && !is_placeholder(text)).then_some(Secret {
+            start: part.start(),
+            text,
+            sort,
+            name: "",
+            certain: true,
+        })
     })
 }
 
 /// Words in a name that stands for a secret.
-const SECRET_WORDS: &[&str] = &["password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "pwd", "privatekey", "accesskey", "authkey"];
+const SECRET_WORDS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "credential",
+    "pwd",
+    "privatekey",
+    "accesskey",
+    "authkey",
+];
 /// Words that together with `key` do.
-const KEY_WORDS: &[&str] = &["api", "secret", "private", "access", "auth", "encryption", "signing", "master", "session"];
+const KEY_WORDS: &[&str] =
+    &["api", "secret", "private", "access", "auth", "encryption", "signing", "master", "session"];
 /// Words that make a name speak about a secret and not hold it.
 const ABOUT: &[&str] = &[
-    "name", "field", "label", "header", "url", "uri", "path", "file", "type", "kind", "prefix", "suffix", "regex", "pattern", "hint",
-    "placeholder", "message", "msg", "error", "help", "description", "title", "text", "id", "identifier", "address", "contract", "param", "parameter", "env", "var",
-    "endpoint", "policy", "format", "length", "min", "max", "csrf", "cookie", "input", "selector", "class", "command", "lexer", "parser", "next", "end", "start", "reset",
+    "name",
+    "field",
+    "label",
+    "header",
+    "url",
+    "uri",
+    "path",
+    "file",
+    "type",
+    "kind",
+    "prefix",
+    "suffix",
+    "regex",
+    "pattern",
+    "hint",
+    "placeholder",
+    "message",
+    "msg",
+    "error",
+    "help",
+    "description",
+    "title",
+    "text",
+    "id",
+    "identifier",
+    "address",
+    "contract",
+    "param",
+    "parameter",
+    "env",
+    "var",
+    "endpoint",
+    "policy",
+    "format",
+    "length",
+    "min",
+    "max",
+    "csrf",
+    "cookie",
+    "input",
+    "selector",
+    "class",
+    "command",
+    "lexer",
+    "parser",
+    "next",
+    "end",
+    "start",
+    "reset",
 ];
 
 /// Whether a text that is given a name is a secret.
@@ -104,7 +172,11 @@ pub(super) fn is_secret(name: &str, text: &str, limits: &HardcodedConfiguration)
     }
     let is_password = has_word(name, &["password", "passwd", "pwd", "passphrase"]);
     // People's passwords are shorter than keys and have less entropy; blanks and markup make a sentence or a template.
-    let min_length = if is_password { (limits.min_secret_length as usize * 2).div_ceil(3) } else { limits.min_secret_length as usize };
+    let min_length = if is_password {
+        (limits.min_secret_length as usize * 2).div_ceil(3)
+    } else {
+        limits.min_secret_length as usize
+    };
     if text.chars().count() < min_length || text.contains([' ', '\n', '<', '{', '(', '$']) || is_placeholder(text) {
         return false;
     }
@@ -132,14 +204,54 @@ fn is_identifier(text: &str) -> bool {
 
 /// Words of texts that stand for a secret that is still to come.
 const PLACEHOLDERS: &[&str] = &[
-    "changeme", "change-me", "change_me", "placeholder", "example", "your-", "your_", "yourapi", "dummy", "sample", "insert", "replace", "xxxx", "****",
-    "todo", "redacted", "not-a-real", "notreal", "fake", "test", "foobar", "secret_key_here", "12345678", "abcdefgh", "lorem", "process.env", "getenv", "environ", "undefined",
+    "changeme",
+    "change-me",
+    "change_me",
+    "placeholder",
+    "example",
+    "your-",
+    "your_",
+    "yourapi",
+    "dummy",
+    "sample",
+    "insert",
+    "replace",
+    "xxxx",
+    "****",
+    "todo",
+    "redacted",
+    "not-a-real",
+    "notreal",
+    "fake",
+    "test",
+    "foobar",
+    "secret_key_here",
+    "12345678",
+    "abcdefgh",
+    "lorem",
+    "process.env",
+    "getenv",
+    "environ",
+    "undefined",
 ];
 
 pub(super) fn is_placeholder(text: &str) -> bool {
     let lower = text.get(..text.len().min(200)).unwrap_or(text).to_ascii_lowercase();
     let same = lower.bytes().next().is_some_and(|first| lower.bytes().all(|byte| byte == first));
-    same || PLACEHOLDERS.iter().any(|word| lower.contains(word)) || text.starts_with(['<', '$', '%', '{']) || text.contains("${")
+    same || PLACEHOLDERS.iter().any(|word| lower.contains(word))
+        || text.starts_with(['<', '$', '%', '{'])
+        || text.contains("${")
+}
+
+/// Letters of both sorts and digits, mixed without blanks: no text for people.
+pub(super) fn looks_random(text: &str) -> bool {
+    let has = |test: fn(&u8) -> bool| text.as_bytes().iter().any(test);
+    text.len() >= MIN_RANDOM_LENGTH
+        && !text.contains(' ')
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && entropy(text) >= MIN_RANDOM_ENTROPY
 }
 
 /// Shannon entropy. Bits per character.
@@ -149,7 +261,12 @@ pub(super) fn entropy(text: &str) -> f64 {
         counts[usize::from(byte)] += 1;
     }
     let length = text.len().max(1) as f64;
-    counts.iter().filter(|&&count| count > 0).map(|&count| f64::from(count) / length).map(|share| -share * share.log2()).sum()
+    counts
+        .iter()
+        .filter(|&&count| count > 0)
+        .map(|&count| f64::from(count) / length)
+        .map(|share| -share * share.log2())
+        .sum()
 }
 
 #[cfg(test)]

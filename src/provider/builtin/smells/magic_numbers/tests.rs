@@ -33,7 +33,8 @@ fn numbers_that_nothing_explains() {
     ] {
         let mut found = literals(path, code);
         let mut expected: Vec<&str> = expected.split(' ').collect();
-        (found.sort(), expected.sort());
+        found.sort();
+        expected.sort();
         assert_eq!(found, expected, "{path}: {code}");
     }
 }
@@ -42,23 +43,63 @@ fn numbers_that_nothing_explains() {
 fn numbers_that_are_explained() {
     for (path, code) in [
         ("a.rs", "const A: u32 = 37 * 3; static B: [u8; 37] = [37; 37]; enum E { A = 37 }"),
-        ("a.rs", "fn f() { let width = 37; let t = Duration::new(37, 0); Foo { size: 37 }; a[37]; 0..37; x & 37; x << 37; x == 0x37 }"),
-        ("a.rs", "fn f() { x == -1; x * 2; x * 100; x + 3; v.len() == 3; sleep(37); 37 * SECOND; x > 37 // the limit\n }"),
+        (
+            "a.rs",
+            "fn f() { let width = 37; let t = Duration::new(37, 0); Foo { size: 37 }; a[37]; 0..37; x & 37; x << 37; x == 0x37 }",
+        ),
+        (
+            "a.rs",
+            "fn f() { x == -1; x * 2; x * 100; x + 3; v.len() == 3; sleep(37); 37 * SECOND; x > 37 // the limit\n }",
+        ),
         ("a.rs", "#[test] fn f() { assert(x > 37) } #[cfg(test)] mod tests { fn g() { x > 37; } }"),
-        ("a.py", "LIMIT = 37\ndef f(a=37, *, b: int = 37):\n    g(timeout=37)\n    x = {'a': 37}\n    return [37, a > 37][37]\n"),
-        ("a.py", "def f():\n    if response.status_code == 404: abort(404)\n    return minutes * 60 + s[3:37] + '-' * 40\n"),
-        ("a.js", "const a = 37; function f(b = 37) { let c = 37; o = { d: 37 }; res.status(404); typeof x === 'number'; x[37] }"),
+        (
+            "a.py",
+            "LIMIT = 37\ndef f(a=37, *, b: int = 37):\n    g(timeout=37)\n    x = {'a': 37}\n    return [37, a > 37][37]\n",
+        ),
+        (
+            "a.py",
+            "def f():\n    if response.status_code == 404: abort(404)\n    return minutes * 60 + s[3:37] + '-' * 40\n",
+        ),
+        (
+            "a.js",
+            "const a = 37; function f(b = 37) { let c = 37; o = { d: 37 }; res.status(404); typeof x === 'number'; x[37] }",
+        ),
         ("a.ts", "enum E { A = 37 } class C { size = 37; f() { setTimeout(g, 300) } }"),
         ("a.tsx", "const F = () => <Grid columns={37} />"),
-        ("a.go", "package a\nconst A = 37\nvar b = T{C: 37}\nfunc f() { x := 37; time.Sleep(37 * time.Second); a[37] = []int{37}; c.JSON(404, x) }"),
-        ("A.java", "class A { static final int B = x * 37; @Ann(37) int[] c = {37}; enum E { A(37) } void f() { int size = 37; } }"),
-        ("a.c", "#define A 37\nenum E { B = 37 };\nstatic const int c = x * 37;\nint d[37] = {37};\nint f() { return strncmp(s, \"file:\", 5); }"),
-        ("a.cpp", "constexpr int a = x * 37; struct S { int b = 37; }; void f(int c = 37) { auto t = std::array<int, 37>(); }"),
-        ("a.cs", "class A { const int B = 37; [Ann(37)] void F(int x = 37) { G(timeout: 37, x); var size = new Size(37, 41); } enum E { A = 37 } }"),
-        ("a.rb", "LIMIT = 37\ndef f(a = 37, b: 37)\n  g(timeout: 37)\n  a[37]\n  x = 37\n  response.status == 404\nend\n"),
-        ("a.php", "<?php const A = 37; class B { const C = 37; private $d = 37; function f($e = 37) { g(timeout: 37); $x = ['a' => 37]; } }"),
+        (
+            "a.go",
+            "package a\nconst A = 37\nvar b = T{C: 37}\nfunc f() { x := 37; time.Sleep(37 * time.Second); a[37] = []int{37}; c.JSON(404, x) }",
+        ),
+        (
+            "A.java",
+            "class A { static final int B = x * 37; @Ann(37) int[] c = {37}; enum E { A(37) } void f() { int size = 37; } }",
+        ),
+        (
+            "a.c",
+            "#define A 37\nenum E { B = 37 };\nstatic const int c = x * 37;\nint d[37] = {37};\nint f() { return strncmp(s, \"file:\", 5); }",
+        ),
+        (
+            "a.cpp",
+            "constexpr int a = x * 37; struct S { int b = 37; }; void f(int c = 37) { auto t = std::array<int, 37>(); }",
+        ),
+        (
+            "a.cs",
+            "class A { const int B = 37; [Ann(37)] void F(int x = 37) { G(timeout: 37, x); var size = new Size(37, 41); } enum E { A = 37 } }",
+        ),
+        (
+            "a.rb",
+            "LIMIT = 37\ndef f(a = 37, b: 37)\n  g(timeout: 37)\n  a[37]\n  x = 37\n  response.status == 404\nend\n",
+        ),
+        (
+            "a.php",
+            "<?php const A = 37; class B { const C = 37; private $d = 37; function f($e = 37) { g(timeout: 37); $x = ['a' => 37]; } }",
+        ),
         ("a.sh", "LIMIT=37\nsleep 37\nhead -n 37\nexit 3\n"),
         ("tests/a.py", "def f(x):\n    return x > 37\n"),
+        ("A.java", "class A { public int hashCode() { return 31 * a + b; } }"),
+        ("a.c", "int f() { return g((unsigned char *) \"surname\", 7) || sizeof(x) == 8; }"),
+        ("a.go", "package a\nfunc f() { w.WriteHeader(503); http.Error(w, s, 500) }"),
+        ("a.js", "x = Math.random().toString(36); d = 24 * 60 * 60 * 1000 * days"),
     ] {
         assert_eq!(literals(path, code), Vec::<String>::new(), "{path}: {code}");
     }
@@ -125,7 +166,13 @@ fn literals_have_values() {
 
 #[test]
 fn broken_code_is_no_trouble() {
-    for (path, code) in [("a.rs", "fn f( { x > 37"), ("a.py", "if x > 37"), ("a.js", "f(x,, 37 *"), ("a.go", "func ("), ("a.php", "<?php x(")] {
+    for (path, code) in [
+        ("a.rs", "fn f( { x > 37"),
+        ("a.py", "if x > 37"),
+        ("a.js", "f(x,, 37 *"),
+        ("a.go", "func ("),
+        ("a.php", "<?php x("),
+    ] {
         let _ = literals(path, code);
     }
 }

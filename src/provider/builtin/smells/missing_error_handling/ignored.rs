@@ -25,7 +25,8 @@ impl<'a> Fallible<'a> {
         if !matches!(source.language, Language::Go | Language::Rust) {
             return;
         }
-        let (Some(name), Some(body)) = (source.child_in(index, fields.name), source.child_in(index, fields.body)) else {
+        let (Some(name), Some(body)) = (source.child_in(index, fields.name), source.child_in(index, fields.body))
+        else {
             return;
         };
         let head = source.before(&source.nodes[name], &source.nodes[body]).trim_ascii_end();
@@ -117,7 +118,11 @@ impl<'a> Reader<'a, '_> {
             return true;
         }
         let literal = |text: &str| {
-            text.starts_with(['"', '\'']) || text.starts_with("r\"") || text.starts_with("r#") || text.starts_with("b\"") || text.starts_with(|c: char| c.is_ascii_digit())
+            text.starts_with(['"', '\''])
+                || text.starts_with("r\"")
+                || text.starts_with("r#")
+                || text.starts_with("b\"")
+                || text.starts_with(|c: char| c.is_ascii_digit())
         };
         (!arguments.is_empty() && literal(arguments) && head.contains("::"))
             || (literal(head) && name != "get")
@@ -134,9 +139,9 @@ impl<'a> Reader<'a, '_> {
         let before = source.text.get(..node.start as usize).unwrap_or(b"");
         let above = before.rsplit(|&byte| byte == b'\n').take(CHECK_LINES + 1);
         let checks = [".is_some", ".is_none", ".is_empty", ".is_ok", ".is_err", ".contains", ".len()", ".has_"];
-        above.filter_map(|line| std::str::from_utf8(line).ok()).any(|line| {
-            line.contains(base) && checks.iter().any(|check| line.contains(check))
-        })
+        above
+            .filter_map(|line| std::str::from_utf8(line).ok())
+            .any(|line| line.contains(base) && checks.iter().any(|check| line.contains(check)))
     }
 
     pub(super) fn statement(&mut self, index: NodeIndex, fallible: &mut Fallible<'a>) {
@@ -203,7 +208,8 @@ impl<'a> Reader<'a, '_> {
     fn blank(&mut self, index: NodeIndex, fallible: &mut Fallible<'a>) {
         let source = self.source;
         let fields = &self.parts.fields;
-        let (Some(left), Some(right)) = (source.child_in(index, fields.left), source.child_in(index, fields.right)) else {
+        let (Some(left), Some(right)) = (source.child_in(index, fields.left), source.child_in(index, fields.right))
+        else {
             return;
         };
         let left = self.text(left);
@@ -223,7 +229,9 @@ impl<'a> Reader<'a, '_> {
             return;
         }
         let known = match all_blank {
-            true => names::GO_STATEMENTS.contains(&callee) || (!package.is_empty() && names::GO_METHODS.contains(&name)),
+            true => {
+                names::GO_STATEMENTS.contains(&callee) || (!package.is_empty() && names::GO_METHODS.contains(&name))
+            }
             false => {
                 (names::GO_PACKAGES.contains(&package) && !names::GO_NO_ERROR.contains(&name))
                     || (callee.contains('.') && names::GO_BLANK_METHODS.contains(&name))
@@ -241,8 +249,7 @@ impl<'a> Reader<'a, '_> {
     fn allocation(&mut self, index: NodeIndex) {
         let source = self.source;
         let fields = &self.parts.fields;
-        let Some(mut value) =
-            source.child_in(index, fields.value).or_else(|| source.child_in(index, fields.right))
+        let Some(mut value) = source.child_in(index, fields.value).or_else(|| source.child_in(index, fields.right))
         else {
             return;
         };
@@ -255,7 +262,10 @@ impl<'a> Reader<'a, '_> {
         if !names::C_POINTERS.contains(&callee) {
             return;
         }
-        let Some(target) = source.child_in(index, fields.declarator).or_else(|| source.child_in(index, fields.left)) else { return };
+        let Some(target) = source.child_in(index, fields.declarator).or_else(|| source.child_in(index, fields.left))
+        else {
+            return;
+        };
         let target_text = source.bytes(&source.nodes[target]);
         let variable = last_name(target_text);
         // As part of a condition or a larger expression it is looked at there.
@@ -267,7 +277,10 @@ impl<'a> Reader<'a, '_> {
         let after = source.text.get(source.nodes[index].end as usize..).unwrap_or(b"");
         let checked = after.split(|&byte| byte == b'\n').take(LINES_TO_CHECK + 1).any(|line| {
             let Ok(line) = std::str::from_utf8(line) else { return false };
-            let looks = ["if", "assert", "?", "NULL", "nullptr", "while", "return", "&&", "||", "ERR", "CHECK", "check", "die", "EXPECT"];
+            let looks = [
+                "if", "assert", "?", "NULL", "nullptr", "while", "return", "&&", "||", "ERR", "CHECK", "check", "die",
+                "EXPECT",
+            ];
             line.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == variable)
                 && looks.iter().any(|look| line.contains(look))
         });
@@ -282,7 +295,9 @@ impl<'a> Reader<'a, '_> {
         let text = self.text(index);
         let Some(target) = text.strip_prefix("cd").filter(|rest| rest.starts_with([' ', '\t'])) else { return };
         let target = target.trim();
-        if matches!(target, "" | "-" | ".." | "/" | "~" | "$HOME" | "\"$HOME\"" | "\"${HOME}\"") || target.starts_with("- ") {
+        if matches!(target, "" | "-" | ".." | "/" | "~" | "$HOME" | "\"$HOME\"" | "\"${HOME}\"")
+            || target.starts_with("- ")
+        {
             return;
         }
         let parent = source.parent(index);
@@ -291,7 +306,9 @@ impl<'a> Reader<'a, '_> {
         }
         let grammar_parent = source.text(&source.nodes[parent]);
         // In a list, a negation or a pipe somebody looks at the status; the list's text starts with the command itself.
-        let siblings: bool = source.children(parent).any(|child| matches!(source.bytes(&source.nodes[child]), b"&&" | b"||" | b"!" | b"|"));
+        let siblings: bool = source
+            .children(parent)
+            .any(|child| matches!(source.bytes(&source.nodes[child]), b"&&" | b"||" | b"!" | b"|"));
         // `cd x >/dev/null || exit`: a redirection in between.
         let outer = source.parent(parent);
         let redirected = grammar_parent.contains('>')
@@ -318,6 +335,9 @@ pub(super) fn stops_on_errors(text: &[u8]) -> bool {
     text.split(|&byte| byte == b'\n').enumerate().any(|(number, line)| {
         let line = line.trim_ascii();
         let shebang = number == 0 && line.starts_with(b"#!") && flag(&line[2..]);
-        shebang || line.split(|&byte| byte == b';' || byte == b'&').any(|part| part.trim_ascii().strip_prefix(b"set ").is_some_and(flag))
+        shebang
+            || line
+                .split(|&byte| byte == b';' || byte == b'&')
+                .any(|part| part.trim_ascii().strip_prefix(b"set ").is_some_and(flag))
     })
 }

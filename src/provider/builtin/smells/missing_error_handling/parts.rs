@@ -119,11 +119,9 @@ fn table(language: Language) -> Table {
             (Part::Assignment, &["init_declarator", "assignment_expression"]),
         ],
         Language::CSharp => &[(Part::Comment, &["comment"]), (Part::Handler, &["catch_clause"])],
-        Language::Ruby => &[
-            (Part::Comment, &["comment"]),
-            (Part::Handler, &["rescue"]),
-            (Part::RescueModifier, &["rescue_modifier"]),
-        ],
+        Language::Ruby => {
+            &[(Part::Comment, &["comment"]), (Part::Handler, &["rescue"]), (Part::RescueModifier, &["rescue_modifier"])]
+        }
         Language::Php => &[
             (Part::Comment, &["comment"]),
             (Part::Handler, &["catch_clause"]),

@@ -34,7 +34,11 @@ impl<'a> Promises<'a> {
             Some(value) if reader.parts.is_function_value(source.nodes[value].kind) => (value, false),
             Some(_) => return,
             None => match source.child_in(index, fields.body) {
-                Some(_) => (index, !source.bytes(&source.nodes[index]).starts_with(b"function") && !source.bytes(&source.nodes[index]).starts_with(b"async function")),
+                Some(_) => (
+                    index,
+                    !source.bytes(&source.nodes[index]).starts_with(b"function")
+                        && !source.bytes(&source.nodes[index]).starts_with(b"async function"),
+                ),
                 None => return,
             },
         };
@@ -55,7 +59,9 @@ impl<'a> Promises<'a> {
         if !has_promises(source.language) {
             return;
         }
-        let Some(call) = reader.named_children(index).next().filter(|&call| reader.part(call) == Part::Call) else { return };
+        let Some(call) = reader.named_children(index).next().filter(|&call| reader.part(call) == Part::Call) else {
+            return;
+        };
         let Some(function) = source.child_in(call, fields.function) else { return };
         if !reader.parts.is_member(source.nodes[function].kind) {
             self.calls.push((call, reader.text(function), false));
@@ -124,7 +130,8 @@ impl Reader<'_, '_> {
         if source.bytes(&source.nodes[property]) != b"catch" {
             return;
         }
-        let Some(handler) = source.child_in(call, fields.arguments).and_then(|list| self.named_children(list).next()) else {
+        let Some(handler) = source.child_in(call, fields.arguments).and_then(|list| self.named_children(list).next())
+        else {
             return;
         };
         if !self.parts.is_function_value(source.nodes[handler].kind) {

@@ -1,0 +1,92 @@
+//! The user's editor at a line: `$VISUAL` or `$EDITOR`, with each editor's own way to say a line.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Program and arguments for a file and a line. `setting` is what `$VISUAL` or `$EDITOR` holds, arguments included.
+pub fn arguments(setting: &str, file: &Path, line: u32) -> Vec<String> {
+    let mut words = split(setting);
+    if words.is_empty() {
+        words.push("vi".to_owned());
+    }
+    let program =
+        Path::new(&words[0]).file_stem().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let path = file.to_string_lossy().into_owned();
+    let line = line.max(1);
+    match program.as_str() {
+        "code" | "code-insiders" | "codium" | "cursor" | "windsurf" => {
+            if !words.iter().any(|word| word == "--wait" || word == "-w") {
+                words.push("--wait".to_owned());
+            }
+            words.extend(["--goto".to_owned(), format!("{path}:{line}")]);
+        }
+        "hx" | "helix" | "zed" | "subl" | "sublime_text" | "lapce" => words.push(format!("{path}:{line}")),
+        "idea" | "pycharm" | "clion" | "goland" | "rustrover" | "webstorm" => {
+            words.extend(["--line".to_owned(), line.to_string(), path]);
+        }
+        "kate" => words.extend(["--line".to_owned(), line.to_string(), "--block".to_owned(), path]),
+        "mate" => words.extend(["--wait".to_owned(), "--line".to_owned(), line.to_string(), path]),
+        // vi, vim, nvim, nano, emacs, emacsclient, kak, micro, joe, mg, ne and most others.
+        _ => words.extend([format!("+{line}"), path]),
+    }
+    words
+}
+
+/// Runs the editor and waits for it.
+pub fn run(setting: &str, root: &Path, file: &Path, line: u32) -> Result<(), String> {
+    if !file.exists() {
+        return Err(format!("{} is not in the working tree any more", file.display()));
+    }
+    let words = arguments(setting, file, line);
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    match Command::new(program).args(arguments).current_dir(root).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{program} ended with {status}")),
+        Err(error) => Err(format!("cannot start {program}: {error}; set VISUAL or EDITOR")),
+    }
+}
+
+/// Words as a shell splits them, with quotes and backslashes but nothing else.
+fn split(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match (c, quote) {
+            ('\\', None | Some('"')) => word.get_or_insert_default().extend(characters.next()),
+            (c, Some(open)) if c == open => quote = None,
+            (c, Some(_)) => word.get_or_insert_default().push(c),
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, None) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_editor_is_told_the_line_in_its_own_way() {
+        for (setting, expected) in [
+            ("", "vi|+7|/r/a b.rs"),
+            ("vim", "vim|+7|/r/a b.rs"),
+            ("/usr/bin/nvim -u NONE", "/usr/bin/nvim|-u|NONE|+7|/r/a b.rs"),
+            ("nano", "nano|+7|/r/a b.rs"),
+            ("emacsclient -nw", "emacsclient|-nw|+7|/r/a b.rs"),
+            ("hx", "hx|/r/a b.rs:7"),
+            ("code", "code|--wait|--goto|/r/a b.rs:7"),
+            ("code -w", "code|-w|--goto|/r/a b.rs:7"),
+            ("'/opt/my ed/vim' \"-c\" set\\ nu", "/opt/my ed/vim|-c|set nu|+7|/r/a b.rs"),
+        ] {
+            assert_eq!(arguments(setting, Path::new("/r/a b.rs"), 7).join("|"), expected, "{setting:?}");
+        }
+    }
+}

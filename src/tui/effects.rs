@@ -1,0 +1,270 @@
+//! Commands carried out on background threads; their results come back as messages.
+//!
+//! Each sort of work has a thread of its own, started when it is first needed: reading pages, writing decisions,
+//! asking the runner, filtering. A thread that panics says so in a message; the cockpit goes on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use super::load::Loader;
+use super::message::{Asked, Command, Message, Subject, Tab, TriageLine, TriageOrder};
+use crate::config::Ambient;
+use crate::domain::{Actor, Disposition, RunId, Scope, Source, TriageAction};
+use crate::policy;
+use crate::runner::{Cancelled, ReviewRequest, Runner};
+use crate::store::{Changed, Store, View, triage};
+
+/// Names of threads whose panics are caught: the terminal stays as it is.
+pub const WORKER: &str = "revdeck-cockpit-";
+
+/// Hands commands to their threads.
+pub struct Effects {
+    messages: Sender<Message>,
+    reader: Sender<Read>,
+    writer: Sender<TriageOrder>,
+    runner: Sender<Ask>,
+    filter: Sender<Command>,
+}
+
+enum Read {
+    Page { view: Arc<View>, subject: Subject, tab: Tab },
+    Files { run: String },
+}
+
+enum Ask {
+    Recover,
+    Review(Option<Scope>),
+    Cancel(RunId),
+}
+
+impl Effects {
+    /// Starts the threads. The store is read at once, runs whose worker is gone are settled.
+    pub fn start(loader: Loader, runner: Runner, ambient: Ambient, messages: Sender<Message>) -> Self {
+        let written = Arc::new(AtomicU64::new(0));
+        let store = runner.store.clone();
+        let (reader, reads) = channel();
+        let (writer, orders) = channel();
+        let (asker, asks) = channel();
+        let (filter, filters) = channel();
+        let send = messages.clone();
+        let counter = Arc::clone(&written);
+        let watched = store.clone();
+        worker("store", messages.clone(), move || watch(&watched, &counter, &send));
+        let send = messages.clone();
+        worker("pages", messages.clone(), move || read(loader, &reads, &send));
+        let send = messages.clone();
+        worker("triage", messages.clone(), move || write(&store, &ambient, &orders, &written, &send));
+        let send = messages.clone();
+        worker("runner", messages.clone(), move || ask(&runner, &asks, &send));
+        let send = messages.clone();
+        worker("filter", messages.clone(), move || sift(&filters, &send));
+        let effects = Self { messages, reader, writer, runner: asker, filter };
+        effects.give(&effects.runner, Ask::Recover);
+        effects
+    }
+
+    /// Hands a command over; those that need the terminal are not for this.
+    pub fn run(&self, command: Command, view: &Arc<View>) {
+        match command {
+            Command::Load { subject, tab } => {
+                self.give(&self.reader, Read::Page { view: Arc::clone(view), subject, tab });
+            }
+            Command::LoadFiles { run } => self.give(&self.reader, Read::Files { run }),
+            command @ Command::Filter { .. } => self.give(&self.filter, command),
+            Command::Triage(order) => self.give(&self.writer, order),
+            Command::Review(scope) => self.give(&self.runner, Ask::Review(scope)),
+            Command::Cancel(run) => self.give(&self.runner, Ask::Cancel(run)),
+            Command::Copy(_) | Command::Edit { .. } | Command::Suspend | Command::Redraw | Command::Quit(_) => {}
+        }
+    }
+
+    fn give<T>(&self, lane: &Sender<T>, work: T) {
+        if lane.send(work).is_err() {
+            // The thread has panicked and has said so.
+            let _ = self
+                .messages
+                .send(Message::StoreTrouble("a part of the cockpit has stopped; start it again".to_owned()));
+        }
+    }
+}
+
+fn worker(name: &str, messages: Sender<Message>, work: impl FnOnce() + Send + 'static) {
+    let named = name.to_owned();
+    let spawned = thread::Builder::new().name(format!("{WORKER}{name}")).spawn(move || {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("no message");
+            let _ = messages.send(Message::StoreTrouble(format!("internal error in {named}: {text}")));
+        }
+    });
+    if let Err(error) = spawned {
+        tracing::error!(%error, name, "no thread");
+    }
+}
+
+/// The store as it is, and again whenever it changes.
+fn watch(store: &Store, written: &AtomicU64, messages: &Sender<Message>) {
+    let mut tail = store.tail();
+    let mut known: Option<Arc<View>> = None;
+    loop {
+        let before = written.load(Ordering::Acquire);
+        let read = match &known {
+            None => store.view(),
+            Some(view) => store.refresh(view),
+        };
+        match read {
+            Ok(view) => {
+                if known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &view)) {
+                    if messages.send(Message::Viewed { view: Arc::clone(&view), written: before }).is_err() {
+                        return;
+                    }
+                    known = Some(view);
+                }
+            }
+            Err(error) => {
+                if messages.send(Message::StoreTrouble(error.to_string())).is_err() {
+                    return;
+                }
+            }
+        }
+        if tail.wait() == Changed::Stopped {
+            return;
+        }
+    }
+}
+
+/// Pages, the newest wish first: what was wished for before it is no longer on the screen.
+fn read(mut loader: Loader, reads: &Receiver<Read>, messages: &Sender<Message>) {
+    while let Ok(first) = reads.recv() {
+        let (mut page, mut files) = (None, None);
+        for wish in std::iter::once(first).chain(reads.try_iter()) {
+            match wish {
+                Read::Page { view, subject, tab } => page = Some((view, subject, tab)),
+                Read::Files { run } => files = Some(run),
+            }
+        }
+        if let Some((view, subject, tab)) = page {
+            loader.load(&view, &subject, tab, &mut |loaded| {
+                let _ = messages.send(Message::Loaded { subject: subject.clone(), tab, loaded: Box::new(loaded) });
+            });
+        }
+        if let Some(run) = files
+            && let Some(files) = loader.files(&run)
+        {
+            let _ = messages.send(Message::Files { run, files });
+        }
+    }
+}
+
+/// Decisions: stored first, told after.
+fn write(
+    store: &Store,
+    ambient: &Ambient,
+    orders: &Receiver<TriageOrder>,
+    written: &AtomicU64,
+    messages: &Sender<Message>,
+) {
+    while let Ok(order) = orders.recv() {
+        let result = decide(store, ambient, &order);
+        let written = match &result {
+            Ok(lines) if !lines.is_empty() => written.fetch_add(1, Ordering::AcqRel) + 1,
+            _ => written.load(Ordering::Acquire),
+        };
+        if messages.send(Message::Triaged { order, result, written }).is_err() {
+            return;
+        }
+    }
+}
+
+fn decide(store: &Store, ambient: &Ambient, order: &TriageOrder) -> Result<Vec<Disposition>, String> {
+    let now = ambient.now();
+    let lines = match order {
+        TriageOrder::Set(lines) => {
+            let group = ambient.run_id().as_str().replacen("ar_", "t_", 1);
+            let disposition = |line: &TriageLine| {
+                policy::may_set(Actor::User, line.previous, line.status).map_err(|refusal| refusal.to_string())?;
+                Ok(Disposition {
+                    finding_id: line.finding.clone(),
+                    status: line.status,
+                    previous: line.previous,
+                    actor: Actor::User,
+                    reason: line.reason.clone(),
+                    at: now,
+                    action: TriageAction::Set,
+                    group: group.clone(),
+                    run_id: None,
+                })
+            };
+            lines.iter().map(disposition).collect::<Result<Vec<_>, String>>()?
+        }
+        TriageOrder::Undo | TriageOrder::Redo => {
+            let log = store.triage_log().map_err(|error| error.to_string())?;
+            let step = if *order == TriageOrder::Undo { triage::next_undo } else { triage::next_redo };
+            step(&log, now).unwrap_or_default()
+        }
+    };
+    store.append_dispositions(&lines).map_err(|error| error.to_string())?;
+    Ok(lines)
+}
+
+fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Sender<Message>) {
+    while let Ok(wish) = asks.recv() {
+        let message = match wish {
+            Ask::Recover => match runner.recover() {
+                Ok(recovered) => Message::Recovered(recovered.into_iter().map(|one| one.text).collect()),
+                // A store that cannot be written is told when somebody wants to write.
+                Err(error) => {
+                    tracing::warn!(%error, "recovery");
+                    Message::Recovered(Vec::new())
+                }
+            },
+            Ask::Review(scope) => {
+                let request = ReviewRequest { scope, reviewer: None, source: Source::Cockpit, force: false };
+                Message::Requested(match runner.request(&request) {
+                    Ok(requested) => Ok(Asked {
+                        nothing: matches!(requested.decision.action, policy::Action::Skip),
+                        run: Some(requested.run.run_id.as_str().to_owned()),
+                        text: requested.decision.reason,
+                    }),
+                    Err(error) => Err(error.to_string()),
+                })
+            }
+            Ask::Cancel(run) => {
+                let result = runner.cancel(&run, "from the cockpit").map_err(|error| error.to_string()).map(|how| {
+                    match how {
+                        Cancelled::BeforeStart => "cancelled before it began",
+                        Cancelled::ByWorker => "cancelled; what it found stays",
+                        Cancelled::Killed => "the worker did not answer and was ended; what it found stays",
+                        Cancelled::AlreadyOver => "it was over already",
+                    }
+                    .to_owned()
+                });
+                Message::Cancelled { run: run.as_str().to_owned(), result }
+            }
+        };
+        if messages.send(message).is_err() {
+            return;
+        }
+    }
+}
+
+/// Filters; of several wishes only the newest matters.
+fn sift(filters: &Receiver<Command>, messages: &Sender<Message>) {
+    while let Ok(first) = filters.recv() {
+        let Some(Command::Filter { serial, view, filter, known }) =
+            std::iter::once(first).chain(filters.try_iter()).last()
+        else {
+            continue;
+        };
+        let rows = filter.rows(&view, &known);
+        if messages.send(Message::Filtered { serial, view, rows }).is_err() {
+            return;
+        }
+    }
+}

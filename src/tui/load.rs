@@ -1,0 +1,381 @@
+//! Reads what the detail shows from the store and from the snapshot, on a thread of its own.
+//!
+//! Invariants: code comes from the immutable snapshot, never from the working tree; everything is made harmless here.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::highlight::Highlighter;
+use super::loaded::{
+    Diff, DiffHunk, DiffLine, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans,
+};
+use super::message::{FileRow, FileState, Subject, Tab};
+use crate::domain::{Finding, FindingId, RunId, RunRecord, Scope, text};
+use crate::git::{Change, FileChange, Filter, LineOrigin, Repo};
+use crate::store::{Store, View};
+
+/// Lines of code shown before and after the anchor.
+const CONTEXT: u32 = 4;
+/// Longer anchors are read up to here; the page shows less.
+const MAX_LINES: u32 = 400;
+/// From this line on highlighting may take so long that the plain code is shown first.
+const SLOW_FROM: usize = 400;
+/// Unchanged lines around a hunk.
+const DIFF_CONTEXT: u32 = 4;
+/// Lines of all diffs of a run that are read at once.
+const MAX_DIFF_LINES: usize = 5_000;
+/// Lines of diffs that are coloured, and the last line of a file up to which it is.
+const HIGHLIGHTED_DIFF_LINES: usize = 2_000;
+const HIGHLIGHTED_UP_TO: usize = 4_000;
+/// Files and changes kept, so that going up and down does not read them again.
+const KEPT: usize = 16;
+
+/// Where the ledger's text comes from.
+pub type LedgerSource = Box<dyn Fn() -> Result<Option<LedgerText>, String> + Send>;
+
+/// Everything that is needed to read a page.
+pub struct Loader {
+    pub store: Store,
+    /// `None` when the repository cannot be opened a second time: then there is no code.
+    pub repo: Option<Repo>,
+    pub filter: Filter,
+    pub ledger: LedgerSource,
+    pub highlighter: Highlighter,
+    files: VecDeque<((String, String), Arc<Vec<String>>)>,
+    changes: VecDeque<((String, String), Arc<Change>)>,
+    warm: bool,
+}
+
+impl Loader {
+    pub fn new(store: Store, repo: Option<Repo>, filter: Filter, ledger: LedgerSource) -> Self {
+        Self {
+            store,
+            repo,
+            filter,
+            ledger,
+            highlighter: Highlighter::default(),
+            files: VecDeque::new(),
+            changes: VecDeque::new(),
+            warm: false,
+        }
+    }
+
+    /// Reads a page and hands it to `show`, twice where its colours take longer than its text.
+    pub fn load(&mut self, view: &Arc<View>, subject: &Subject, tab: Tab, show: &mut dyn FnMut(Loaded)) {
+        let result = match (tab, subject) {
+            (Tab::Ledger, _) => (self.ledger)().map(Loaded::Ledger),
+            (_, Subject::Nothing) => return,
+            (Tab::Page, Subject::Finding(id)) => return self.finding(view, id, show),
+            (Tab::Page, Subject::Run(run)) => self.run(run),
+            (Tab::Page, Subject::File { run, path }) => self.file(run, path),
+            (Tab::Diff, subject) => self.diff(view, subject),
+            (Tab::Log, subject) => self.log(view, subject),
+        };
+        show(result.unwrap_or_else(Loaded::Failed));
+    }
+
+    fn record(&self, run: &str) -> Result<RunRecord, String> {
+        let id: RunId = run.parse().map_err(|error| format!("{error}"))?;
+        match self.store.run(&id) {
+            Ok(Some(record)) => Ok(record),
+            Ok(None) => Err(format!("the store no longer has the run {id}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn whole_finding(&self, view: &Arc<View>, id: &str) -> Result<Finding, String> {
+        let id: FindingId = id.parse().map_err(|error| format!("{error}"))?;
+        match self.store.finding_in(view, &id) {
+            Ok(Some(finding)) => Ok(finding),
+            Ok(None) => {
+                Err("The details of this finding are not in the store: the output of its run is gone.".to_owned())
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn finding(&mut self, view: &Arc<View>, id: &str, show: &mut dyn FnMut(Loaded)) {
+        let finding = match self.whole_finding(view, id) {
+            Ok(finding) => finding,
+            Err(error) => return show(Loaded::Failed(error)),
+        };
+        let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
+        let run = self.record(finding.last_run_id.as_str()).ok();
+        let file = run.as_ref().and_then(|run| self.file_lines(&run.snapshot_commit, &finding.repo_relative_path));
+        let code = excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()));
+        let first = code.first as usize;
+        let count = code.lines.len();
+        let mut page = FindingPage { finding, history, run, code };
+        let Some(file) = file.filter(|_| page.code.note.is_none()) else {
+            let lines: Vec<String> = page.code.lines.clone();
+            page.code.spans = self.spans(&page.finding.repo_relative_path, &lines, 0, count);
+            return show(Loaded::Finding(Box::new(page)));
+        };
+        if !self.warm || first > SLOW_FROM {
+            show(Loaded::Finding(Box::new(page.clone())));
+        }
+        let from = first.saturating_sub(1);
+        page.code.spans = self.spans(&page.finding.repo_relative_path, &file, from, from + count);
+        show(Loaded::Finding(Box::new(page)));
+    }
+
+    fn spans(&mut self, path: &str, lines: &[String], from: usize, to: usize) -> Vec<Spans> {
+        self.warm = true;
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        self.highlighter.spans(path, &lines, from, to)
+    }
+
+    /// A file of a snapshot as harmless lines.
+    fn file_lines(&mut self, commit: &str, path: &str) -> Option<Arc<Vec<String>>> {
+        if commit.is_empty() {
+            return None;
+        }
+        let key = (commit.to_owned(), path.to_owned());
+        if let Some((_, lines)) = self.files.iter().find(|(known, _)| *known == key) {
+            return Some(Arc::clone(lines));
+        }
+        let bytes = self.repo.as_ref()?.file_at(commit, path).ok()??;
+        let clean = text::lines(&String::from_utf8_lossy(&bytes), 4);
+        let lines: Arc<Vec<String>> = Arc::new(clean.split('\n').map(str::to_owned).collect());
+        self.files.truncate(KEPT - 1);
+        self.files.push_front((key, Arc::clone(&lines)));
+        Some(lines)
+    }
+
+    fn run(&self, run: &str) -> Result<Loaded, String> {
+        let record = self.record(run)?;
+        let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
+        let journal = if record.status.is_terminal() {
+            Vec::new()
+        } else {
+            self.store.read_journal(&record.run_id).unwrap_or_default()
+        };
+        Ok(Loaded::Run(Box::new(RunPage { run: record, output, journal })))
+    }
+
+    fn file(&self, run: &str, path: &str) -> Result<Loaded, String> {
+        let record = self.record(run)?;
+        let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
+        let mut page = FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, left_out: None };
+        if let Some(output) = output {
+            page.hunks =
+                output.coverage.files.iter().filter(|file| file.path == path).map(|file| file.hunks.len()).sum();
+            page.left_out =
+                output.coverage.left_out.iter().find(|file| file.path == path).map(|file| file.reason.to_string());
+            page.findings = output.findings.into_iter().filter(|finding| finding.repo_relative_path == path).collect();
+            page.findings.sort_by_key(|finding| finding.line_start);
+        }
+        Ok(Loaded::File(Box::new(page)))
+    }
+
+    fn run_of(&self, view: &Arc<View>, subject: &Subject) -> Result<RunRecord, String> {
+        match subject {
+            Subject::Run(run) | Subject::File { run, .. } => self.record(run),
+            Subject::Finding(id) => match view.finding_index(id) {
+                Some(index) => self.record(view.finding(index).last_run),
+                None => Err("the store no longer has this finding".to_owned()),
+            },
+            Subject::Nothing => Err("nothing is selected".to_owned()),
+        }
+    }
+
+    fn log(&self, view: &Arc<View>, subject: &Subject) -> Result<Loaded, String> {
+        let run = self.run_of(view, subject)?;
+        let entries = self.store.read_journal(&run.run_id).map_err(|error| error.to_string())?;
+        Ok(Loaded::Log { run: Some(run), entries })
+    }
+
+    fn diff(&mut self, view: &Arc<View>, subject: &Subject) -> Result<Loaded, String> {
+        let run = self.run_of(view, subject)?;
+        let (path, anchor) = match subject {
+            Subject::Finding(id) => {
+                let row = view.finding_index(id).map(|index| view.finding(index));
+                let row = row.ok_or("the store no longer has this finding")?;
+                (Some(row.path.to_owned()), Some((row.line_start, row.line_end)))
+            }
+            Subject::File { path, .. } => (Some(path.clone()), None),
+            Subject::Run(_) | Subject::Nothing => (None, None),
+        };
+        let note = |note: &str| {
+            Ok(Loaded::Diff(vec![Diff {
+                path: path.clone().unwrap_or_else(|| run.scope.to_string()),
+                note: Some(note.to_owned()),
+                to: run.snapshot_commit.clone(),
+                ..Diff::default()
+            }]))
+        };
+        if matches!(run.scope, Scope::All) {
+            return note("The whole tree was reviewed as it is: there is no change to show.");
+        }
+        if run.snapshot_commit.is_empty() {
+            return note("The snapshot of this run is not there yet.");
+        }
+        let Some(change) = self.change(&run) else {
+            return note("The snapshot of this run is no longer kept.");
+        };
+        let files: Vec<&FileChange> =
+            change.files.iter().filter(|file| path.as_ref().is_none_or(|path| *path == file.path)).collect();
+        if files.is_empty() {
+            let left_out = path.as_ref().and_then(|path| change.left_out.iter().find(|file| file.path == *path));
+            return match left_out {
+                Some(file) => note(&format!("Left out of the review: {}.", file.reason)),
+                None => note("This run's change does not touch it: the finding is about code that stands unchanged."),
+            };
+        }
+        let mut out = Vec::new();
+        let mut lines = 0;
+        for file in files {
+            if lines > MAX_DIFF_LINES {
+                out.push(Diff {
+                    path: "more files follow; the list of files shows each".to_owned(),
+                    ..Diff::default()
+                });
+                break;
+            }
+            let Some(repo) = &self.repo else { break };
+            let read = repo.file_diff(file, DIFF_CONTEXT).map_err(|error| error.to_string())?;
+            lines += read.len();
+            let mut hunks = hunks(read);
+            let last = hunks.last().map_or(0, |hunk| (hunk.new_start + hunk.new_lines) as usize);
+            if lines <= HIGHLIGHTED_DIFF_LINES && last <= HIGHLIGHTED_UP_TO {
+                self.colour(&run.snapshot_commit, &file.path, &mut hunks, last);
+            }
+            out.push(Diff {
+                path: file.path.clone(),
+                old_path: file.old_path.clone(),
+                from: run.base_commit.clone(),
+                to: run.snapshot_commit.clone(),
+                hunks,
+                note: None,
+                anchor,
+            });
+        }
+        Ok(Loaded::Diff(out))
+    }
+
+    /// Colours for the lines of the new side.
+    fn colour(&mut self, commit: &str, path: &str, hunks: &mut [DiffHunk], last: usize) {
+        let Some(file) = self.file_lines(commit, path) else { return };
+        let spans = self.spans(path, &file, 0, last);
+        for line in hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
+            let Some(number) = line.new.map(|number| number as usize) else { continue };
+            // Only where both readings of the file agree about the line.
+            if file.get(number.wrapping_sub(1)) == Some(&line.text)
+                && let Some(spans) = spans.get(number - 1)
+            {
+                line.spans.clone_from(spans);
+            }
+        }
+    }
+
+    fn change(&mut self, run: &RunRecord) -> Option<Arc<Change>> {
+        let key = (run.base_commit.clone(), run.snapshot_commit.clone());
+        if let Some((_, change)) = self.changes.iter().find(|(known, _)| *known == key) {
+            return Some(Arc::clone(change));
+        }
+        let change = Arc::new(self.repo.as_ref()?.change(&key.0, &key.1, &self.filter).ok()?);
+        self.changes.truncate(KEPT - 1);
+        self.changes.push_front((key, Arc::clone(&change)));
+        Some(change)
+    }
+
+    /// The files of a run: reviewed, left out, or waiting.
+    pub fn files(&self, run: &str) -> Option<Vec<FileRow>> {
+        let record = self.record(run).ok()?;
+        let output = self.store.output(&record.run_id).ok()??;
+        let mut rows: std::collections::BTreeMap<&str, FileRow> = std::collections::BTreeMap::new();
+        let row = |path: &str, state| FileRow { path: path.to_owned(), counts: [0; 4], state };
+        let rest = if record.status.is_terminal() { FileState::LeftOut("not reached") } else { FileState::Waiting };
+        if !matches!(record.scope, Scope::All) {
+            for path in &record.changed_paths {
+                rows.insert(path, row(path, rest.clone()));
+            }
+        }
+        for file in &output.coverage.files {
+            rows.insert(&file.path, row(&file.path, FileState::Covered));
+        }
+        for file in &output.coverage.left_out {
+            rows.insert(&file.path, row(&file.path, FileState::LeftOut(reason(file.reason))));
+        }
+        for finding in &output.findings {
+            let path = finding.repo_relative_path.as_str();
+            let entry = rows.entry(path).or_insert_with(|| row(path, FileState::Covered));
+            entry.counts[finding.priority.index()] += 1;
+        }
+        Some(rows.into_values().collect())
+    }
+}
+
+/// The reason in the width of a list.
+fn reason(reason: crate::domain::LeftOutReason) -> &'static str {
+    use crate::domain::LeftOutReason as R;
+    match reason {
+        R::Generated => "generated",
+        R::Vendored => "vendored",
+        R::LockFile => "lock file",
+        R::Minified => "minified",
+        R::Binary => "binary",
+        R::Oversized => "oversized",
+        R::Submodule => "submodule",
+        R::Symlink => "symbolic link",
+        R::NoContentChange => "content unchanged",
+        R::Deleted => "deleted",
+        R::Ignored => "ignored",
+        R::UnsupportedLanguage => "language unknown",
+        R::Unreadable => "unreadable",
+        R::NotReached => "not reached",
+    }
+}
+
+/// The code at the anchor with some context, or what was quoted when the snapshot is gone.
+fn excerpt(finding: &Finding, file: Option<&[String]>) -> Excerpt {
+    if let Some(lines) = file {
+        let count = lines.len() as u32;
+        if finding.line_start >= 1 && finding.line_start <= count {
+            let first = finding.line_start.saturating_sub(CONTEXT).max(1);
+            let last = finding.line_end.saturating_add(CONTEXT).min(count).min(first.saturating_add(MAX_LINES));
+            // The empty line after the last line end is no line.
+            let end = if last == count && lines.last().is_some_and(String::is_empty) { last - 1 } else { last };
+            let shown = lines.get(first as usize - 1..end as usize).unwrap_or_default();
+            return Excerpt { first, lines: shown.to_vec(), spans: Vec::new(), note: None };
+        }
+    }
+    let clean = text::lines(finding.quoted_code.trim_end_matches('\n'), 4);
+    let lines = if clean.is_empty() { Vec::new() } else { clean.split('\n').map(str::to_owned).collect() };
+    Excerpt { first: finding.line_start.max(1), lines, spans: Vec::new(), note: Some("as quoted; snapshot gone") }
+}
+
+fn hunks(lines: Vec<crate::git::DiffLine>) -> Vec<DiffHunk> {
+    let mut hunks: Vec<DiffHunk> = Vec::new();
+    for line in lines {
+        if line.origin == LineOrigin::HunkHeader {
+            hunks.push(DiffHunk::default());
+            continue;
+        }
+        let Some(hunk) = hunks.last_mut() else { continue };
+        let side = match line.origin {
+            LineOrigin::Added => Side::New,
+            LineOrigin::Removed => Side::Old,
+            LineOrigin::Context | LineOrigin::HunkHeader => Side::Both,
+        };
+        for (number, start, count) in [
+            (line.old_line, &mut hunk.old_start, &mut hunk.old_lines),
+            (line.new_line, &mut hunk.new_start, &mut hunk.new_lines),
+        ] {
+            if let Some(number) = number {
+                if *count == 0 {
+                    *start = number;
+                }
+                *count += 1;
+            }
+        }
+        hunk.lines.push(DiffLine {
+            side,
+            old: line.old_line,
+            new: line.new_line,
+            text: text::lines(&line.text, 4).replace('\n', " "),
+            spans: Spans::new(),
+        });
+    }
+    hunks
+}

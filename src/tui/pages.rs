@@ -1,0 +1,642 @@
+//! The pages of the detail: loaded values in, a measured document out.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::app::{App, FirstReview};
+use super::doc::{Doc, Line, Piece, wrap};
+use super::loaded::{Diff, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans};
+use super::message::{Subject, Tab};
+use super::theme::Role;
+use crate::domain::{
+    Actor, FindingStatus, JournalEntry, Priority, RunEvent, RunRecord, RunStatus, Scope, TriageAction, text,
+};
+
+/// Lines of an anchor that are shown; of a longer one its beginning and its end.
+const ANCHOR_LINES: usize = 18;
+const ANCHOR_END: usize = 3;
+/// The column of names in lists of fields.
+const NAMES: usize = 12;
+
+/// The page for what is selected.
+pub fn build(app: &App, width: usize) -> Doc {
+    let mut doc = Doc::default();
+    match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
+        Some(Loaded::Finding(page)) => finding(app, page, width, &mut doc),
+        Some(Loaded::Run(page)) => run(app, page, width, &mut doc),
+        Some(Loaded::File(page)) => file(app, page, width, &mut doc),
+        Some(Loaded::Diff(files)) => {
+            for (index, diff) in files.iter().enumerate() {
+                if index > 0 {
+                    doc.push(Line::default());
+                }
+                difference(app, diff, &mut doc);
+            }
+        }
+        Some(Loaded::Log { run, entries }) => log(app, run.as_ref(), entries, width, &mut doc),
+        Some(Loaded::Ledger(ledger)) => the_ledger(ledger.as_ref(), width, &mut doc),
+        Some(Loaded::Failed(error)) => doc.paragraph(Role::Warn, error, width),
+        None if app.tab == Tab::Page && app.subject == Subject::Nothing => nothing(app, width, &mut doc),
+        None => {}
+    }
+    doc
+}
+
+/// There is nothing to show: say what this is and what happens next.
+fn nothing(app: &App, width: usize, doc: &mut Doc) {
+    if app.view.run_count() == 0 {
+        match &app.first_review {
+            FirstReview::Nothing(why) => {
+                doc.push(Line::of(Role::Strong, "Nothing to review yet"));
+                doc.blank();
+                doc.paragraph(Role::Normal, why, width);
+                doc.blank();
+                doc.paragraph(Role::Muted, "Change or commit something, then press r to review it.", width);
+            }
+            _ => {
+                doc.push(Line::of(Role::Strong, "Welcome"));
+                doc.blank();
+                doc.paragraph(
+                    Role::Normal,
+                    "revdeck reviews what you change, keeps what it finds, and lets you decide about each finding here.",
+                    width,
+                );
+                doc.blank();
+                doc.paragraph(
+                    Role::Muted,
+                    "The built-in reviewer works offline and costs nothing: a first review of this repository has been \
+                     asked for, and its findings appear as they come.",
+                    width,
+                );
+            }
+        }
+    } else if app.findings.is_empty() {
+        doc.push(Line::of(Role::Good, "Nothing left to decide"));
+        doc.blank();
+        doc.paragraph(
+            Role::Muted,
+            "No finding passes the filter. Press f to change it (status:all shows everything), r to review again.",
+            width,
+        );
+    }
+}
+
+fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
+    let finding = &page.finding;
+    let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.status(&row));
+    let dot = format!(" {} ", app.glyphs.dot);
+    let facts = [
+        kind_words(finding.kind.word()),
+        format!("severity {}", finding.severity),
+        format!("confidence {}", finding.confidence),
+    ];
+    let (title, facts) = (title_line(app, finding.priority, status), facts.join(&dot));
+    if title.plain().width() + 3 + facts.width() <= width {
+        doc.push(title.and(Role::Faint, "   ").and(Role::Muted, &facts));
+    } else {
+        doc.push(title);
+        doc.paragraph(Role::Muted, &facts, width);
+    }
+    doc.blank();
+    for line in wrap(&text::one_line(&finding.title), width) {
+        doc.push(Line::of(Role::Strong, &line));
+    }
+    let place = place(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
+    for line in wrap(&text::one_line(&place), width) {
+        doc.push(Line::of(Role::Accent, &line));
+    }
+    if let Some(last) = page.history.last().filter(|_| !status.is_undecided())
+        && !last.reason.is_empty()
+    {
+        doc.blank();
+        doc.field(status.word(), NAMES, Role::of_status(status), &last.reason, width);
+    }
+    if !finding.explanation.is_empty() {
+        doc.blank();
+        doc.paragraph(Role::Normal, &finding.explanation, width);
+    }
+    code(app, page, width, doc);
+    if let Some(suggestion) = &finding.suggestion {
+        doc.heading("Suggestion", "");
+        doc.paragraph(Role::Normal, &suggestion.text, width);
+        if let Some(replacement) = &suggestion.replacement {
+            doc.blank();
+            let lines = suggestion.lines.unwrap_or(finding.lines());
+            replaced(&page.code, lines.start, lines.end, replacement, doc);
+        }
+    }
+    history(app, page, width, doc);
+}
+
+fn title_line(app: &App, priority: Priority, status: FindingStatus) -> Line {
+    Line::of(Role::of_priority(priority), priority_word(priority))
+        .and(Role::Faint, "  ")
+        .and(Role::of_status(status), app.glyphs.finding(status))
+        .and(Role::of_status(status), " ")
+        .and(Role::of_status(status), status.word())
+}
+
+/// `P1`, as the lists show it.
+pub fn priority_word(priority: Priority) -> &'static str {
+    ["P0", "P1", "P2", "P3"][priority.index()]
+}
+
+/// `DEAD_CODE` as `dead code`.
+pub fn kind_words(word: &str) -> String {
+    word.to_lowercase().replace('_', " ")
+}
+
+fn place(path: &str, start: u32, end: u32, app: &App) -> String {
+    let dash = app.glyphs.dash;
+    if end > start { format!("{path}:{start}{dash}{end}") } else { format!("{path}:{start}") }
+}
+
+fn code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
+    let excerpt = &page.code;
+    if excerpt.lines.is_empty() {
+        if let Some(note) = excerpt.note {
+            doc.heading("Code", "");
+            doc.paragraph(Role::Muted, note, width);
+        }
+        return;
+    }
+    let from = page.run.as_ref().map_or("", |run| short(&run.snapshot_commit));
+    doc.heading("Code", excerpt.note.unwrap_or(from));
+    let (start, end) = (page.finding.line_start, page.finding.line_end);
+    let digits = digits(excerpt.first + excerpt.lines.len() as u32);
+    let anchor = usize::try_from(end.saturating_sub(start) + 1).unwrap_or(1);
+    for (index, line) in excerpt.lines.iter().enumerate() {
+        let number = excerpt.first + index as u32;
+        let inside = (start..=end).contains(&number);
+        // Of a long anchor the middle is left out.
+        if inside && anchor > ANCHOR_LINES {
+            let depth = (number - start) as usize;
+            if depth == ANCHOR_LINES - ANCHOR_END {
+                let hidden = anchor - ANCHOR_LINES;
+                let sign = app.glyphs.ellipsis;
+                let gap = " ".repeat(digits + 2);
+                doc.push(Line::of(Role::Faint, &format!("{gap} {sign} {} more", text::count(hidden, "line"))));
+            }
+            if depth >= ANCHOR_LINES - ANCHOR_END && depth < anchor - ANCHOR_END {
+                continue;
+            }
+        }
+        let mut shown = Line { source: Some(number), ..Line::default() };
+        let sign = if inside { app.glyphs.bar } else { " " };
+        shown = shown.and(Role::of_priority(page.finding.priority), sign);
+        shown = shown.and(if inside { Role::Muted } else { Role::LineNumber }, &format!("{number:>digits$}"));
+        shown = shown.and(Role::Normal, "  ");
+        push_spans(&mut shown, line, excerpt.spans.get(index).map_or(&[][..], Vec::as_slice), Role::Normal);
+        if inside {
+            shown.fill = Some(Role::Anchor);
+        }
+        doc.push(shown);
+    }
+}
+
+fn push_spans(line: &mut Line, text: &str, spans: &[(u32, u32, Role)], base: Role) {
+    let mut at = 0;
+    for (start, end, role) in spans {
+        let (start, end) = (*start as usize, *end as usize);
+        if start < at || end > text.len() || !text.is_char_boundary(start) || !text.is_char_boundary(end) {
+            continue;
+        }
+        if start > at {
+            line.pieces.push(Piece { role: base, text: text[at..start].to_owned() });
+        }
+        line.pieces.push(Piece { role: *role, text: text[start..end].to_owned() });
+        at = end;
+    }
+    if at < text.len() {
+        line.pieces.push(Piece { role: base, text: text[at..].to_owned() });
+    }
+}
+
+fn digits(n: u32) -> usize {
+    n.max(1).ilog10() as usize + 1
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..8).unwrap_or(commit)
+}
+
+/// A replacement as a small diff: the lines that go, the lines that come.
+fn replaced(excerpt: &Excerpt, start: u32, end: u32, replacement: &str, doc: &mut Doc) {
+    for number in start..=end.min(start.saturating_add(200)) {
+        let Some(line) = number.checked_sub(excerpt.first).and_then(|index| excerpt.lines.get(index as usize)) else {
+            continue;
+        };
+        let mut shown = Line::of(Role::Removed, "- ").and(Role::Removed, line);
+        shown.fill = Some(Role::Removed);
+        doc.push(shown);
+    }
+    for line in text::lines(replacement.trim_end_matches('\n'), 4).split('\n') {
+        let mut shown = Line::of(Role::Added, "+ ").and(Role::Added, line);
+        shown.fill = Some(Role::Added);
+        doc.push(shown);
+    }
+}
+
+fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
+    let finding = &page.finding;
+    doc.heading("History", finding.finding_id.as_str());
+    let when = |time| app.full_moment(time);
+    let mut first = format!("reported first by run {}", finding.first_run_id);
+    if finding.first_run_id == finding.last_run_id {
+        first = match &page.run {
+            Some(run) => format!("reported by {} in {}", run.reviewer, run.scope),
+            None => format!("reported by run {}", finding.last_run_id),
+        };
+    }
+    let reported = when(finding.reported_at);
+    let column = reported.len() + 2;
+    let entry = |doc: &mut Doc, time: String, what: String| {
+        for (index, line) in wrap(&text::one_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate()
+        {
+            let time = if index == 0 { time.as_str() } else { "" };
+            doc.push(Line::of(Role::Faint, &format!("{time:<column$}")).and(Role::Muted, &line));
+        }
+    };
+    if finding.first_run_id != finding.last_run_id {
+        let last = match &page.run {
+            Some(run) => format!("reported again by {} in {}", run.reviewer, run.scope),
+            None => format!("reported again by run {}", finding.last_run_id),
+        };
+        entry(doc, String::new(), first);
+        entry(doc, reported, last);
+    } else {
+        entry(doc, reported, first);
+    }
+    for line in &page.history {
+        let who = match line.actor {
+            Actor::User => "you",
+            Actor::Assistant => "the assistant",
+            Actor::Engine => "revdeck",
+        };
+        let what = match line.action {
+            TriageAction::Set => format!("{} by {who}", line.status),
+            TriageAction::Undo => format!("{} again: {who} took it back", line.status),
+            TriageAction::Redo => format!("{} again by {who}", line.status),
+        };
+        let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", line.reason) };
+        entry(doc, when(line.at), format!("{what}{reason}"));
+    }
+}
+
+fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
+    let run = &page.run;
+    let glyph = app.glyphs.run(run.status);
+    doc.push(
+        Line::of(Role::of_run(run.status), glyph)
+            .and(Role::of_run(run.status), " ")
+            .and(Role::of_run(run.status), run.status.word())
+            .and(Role::Faint, "  ")
+            .and(Role::Strong, &run.scope.to_string()),
+    );
+    if !run.summary.is_empty() {
+        doc.blank();
+        doc.paragraph(Role::Normal, &run.summary, width);
+    }
+    if !run.error_summary.is_empty() {
+        doc.blank();
+        doc.paragraph(Role::Bad, &run.error_summary, width);
+    }
+    // The row of the list is newer than the record while the run works.
+    let row = app.view.run_index(run.run_id.as_str()).map(|index| app.view.run(index));
+    let coverage = row.map_or(
+        (run.coverage.files_covered, run.coverage.files_total, run.coverage.hunks_covered, run.coverage.hunks_total),
+        |row| (row.files_covered, row.files_total, row.hunks_covered, row.hunks_total),
+    );
+    doc.heading("Coverage", "");
+    let left_out = page.output.as_ref().map_or(0, |output| output.coverage.left_out.len());
+    let reviewable = coverage.1.saturating_sub(left_out as u32);
+    gauge(app, "files", coverage.0, reviewable, width, doc);
+    gauge(app, "hunks", coverage.2, coverage.3, width, doc);
+    if let Some(output) = &page.output {
+        let left: Vec<_> = output.coverage.left_out.iter().collect();
+        if !left.is_empty() {
+            doc.field("left out", NAMES, Role::Muted, &text::count(left.len(), "file"), width);
+            for file in left.iter().take(8) {
+                let reason = file.reason.to_string();
+                let line = Line::of(Role::Muted, &" ".repeat(NAMES)).and(Role::Normal, &file.path);
+                doc.push(line.tail(Role::Faint, &reason));
+            }
+            if left.len() > 8 {
+                let more = format!("{}and {} more", " ".repeat(NAMES), left.len() - 8);
+                doc.push(Line::of(Role::Faint, &more));
+            }
+        }
+    }
+    let counts = row.map_or(run.finding_counts.by_priority(), |row| row.counts);
+    let mut line = Line::of(Role::Muted, &format!("{:<NAMES$}", "findings"));
+    if counts == [0; 4] {
+        line = line.and(Role::Good, if run.status.is_terminal() { "none" } else { "none so far" });
+    }
+    for priority in Priority::ALL {
+        if counts[priority.index()] > 0 {
+            line = line
+                .and(Role::of_priority(priority), priority_word(priority))
+                .and(Role::Normal, &format!(" {}   ", counts[priority.index()]));
+        }
+    }
+    doc.push(line);
+    doc.heading("Tokens", "");
+    if run.tokens.total() == 0 && run.window_peak == 0 && run.reviewer == "builtin" {
+        doc.field("spent", NAMES, Role::Normal, "no tokens: the built-in reviewer works offline", width);
+    } else {
+        doc.field("spent", NAMES, Role::Normal, &spent(run), width);
+        let window =
+            format!("at most {} of {} at once", thousands(run.window_peak), thousands(app.place.window_tokens));
+        doc.field("window", NAMES, Role::Normal, &window, width);
+    }
+    about(app, run, width, doc);
+    let notes = page.output.as_ref().map_or(&[][..], |output| output.notes.as_slice());
+    if !notes.is_empty() {
+        doc.heading("Notes", "");
+        for note in notes {
+            doc.paragraph(Role::Normal, note, width);
+        }
+    }
+    if !run.status.is_terminal() && !page.journal.is_empty() {
+        doc.heading("Now", "");
+        for entry in page.journal.iter().rev().take(10).rev() {
+            entry_line(app, entry, width, doc);
+        }
+    }
+}
+
+fn spent(run: &RunRecord) -> String {
+    let mut parts =
+        vec![format!("{} in", thousands(run.tokens.input)), format!("{} out", thousands(run.tokens.output))];
+    if run.tokens.cached > 0 {
+        parts.push(format!("{} cached", thousands(run.tokens.cached)));
+    }
+    if run.tokens.reasoning > 0 {
+        parts.push(format!("{} reasoning", thousands(run.tokens.reasoning)));
+    }
+    if run.cost > 0.0 {
+        parts.push(format!("${:.2}", run.cost));
+    }
+    parts.join(", ")
+}
+
+/// `12,345`.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `name  ━━━━━────  3 of 12`.
+fn gauge(app: &App, name: &str, part: u32, whole: u32, width: usize, doc: &mut Doc) {
+    let label = format!("  {part} of {whole}");
+    let room = width.saturating_sub(NAMES + label.len()).min(32);
+    let filled = if whole == 0 { 0 } else { room * part.min(whole) as usize / whole as usize };
+    doc.push(
+        Line::of(Role::Muted, &format!("{name:<NAMES$}"))
+            .and(Role::Filled, &app.glyphs.filled.repeat(filled))
+            .and(Role::Empty, &app.glyphs.empty.repeat(room - filled))
+            .and(Role::Normal, &label),
+    );
+}
+
+fn about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
+    doc.heading("About", run.run_id.as_str());
+    let mut field = |name: &str, value: &str| {
+        if !value.is_empty() {
+            doc.field(name, NAMES, Role::Normal, value, width);
+        }
+    };
+    let reviewer =
+        if run.model.is_empty() { run.reviewer.clone() } else { format!("{} ({})", run.reviewer, run.model) };
+    field("reviewer", &reviewer);
+    field(
+        "asked by",
+        &format!("{} from the {}", run.owner, run.source)
+            .trim_start_matches(" from")
+            .replace("from the cli", "from the command line"),
+    );
+    field("asked at", &app.full_moment(run.created_at));
+    if run.status.is_terminal() {
+        let took = run.updated_at.as_millisecond().saturating_sub(run.created_at.as_millisecond());
+        field(
+            "took",
+            &if took < 10_000 { format!("{:.1} s", took as f64 / 1000.0) } else { super::app::duration(took / 1000) },
+        );
+    }
+    if !matches!(run.scope, Scope::All) {
+        field("base", short(&run.base_commit));
+    }
+    field("snapshot", short(&run.snapshot_commit));
+    field("branch", &run.branch);
+    if run.attempt > 1 {
+        field("attempt", &run.attempt.to_string());
+    }
+    field("decision", &run.decision);
+    if let Some(by) = &run.superseded_by {
+        field("superseded", &format!("by {by}"));
+    }
+    if let Some(reason) = run.cancel_reason {
+        let note = if run.cancel_note.is_empty() { String::new() } else { format!(": {}", run.cancel_note) };
+        field("cancelled", &format!("{}{note}", reason.word().replace('_', " ")));
+    }
+}
+
+fn file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
+    for line in wrap(&text::one_line(&page.path), width) {
+        doc.push(Line::of(Role::Strong, &line));
+    }
+    let state = match &page.left_out {
+        Some(reason) => format!("not reviewed: {reason}"),
+        None => format!("{} reviewed in {}", text::count(page.hunks, "hunk"), page.run.scope),
+    };
+    doc.paragraph(Role::Muted, &state, width);
+    if page.findings.is_empty() && page.left_out.is_none() {
+        doc.blank();
+        doc.push(Line::of(Role::Good, "no findings"));
+    }
+    if !page.findings.is_empty() {
+        doc.heading("Findings", &page.findings.len().to_string());
+    }
+    let digits = page.findings.iter().map(|finding| digits(finding.line_start)).max().unwrap_or(1);
+    for finding in &page.findings {
+        let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.status(&row));
+        let line = Line::of(Role::of_priority(finding.priority), priority_word(finding.priority))
+            .and(Role::of_status(status), &format!(" {} ", app.glyphs.finding(status)))
+            .and(Role::Muted, &format!("{:>digits$}  ", finding.line_start))
+            .and(Role::Normal, &finding.title);
+        doc.push(Line { source: Some(finding.line_start), ..line });
+    }
+}
+
+fn difference(app: &App, diff: &Diff, doc: &mut Doc) {
+    let mut head = Line::of(Role::Strong, &diff.path);
+    if let Some(old) = &diff.old_path {
+        head = Line::of(Role::Muted, old).and(Role::Faint, " to ").and(Role::Strong, &diff.path);
+    }
+    if !diff.from.is_empty() || !diff.to.is_empty() {
+        let from = if diff.from.is_empty() { "nothing" } else { short(&diff.from) };
+        head = head.tail(Role::Faint, &format!("{from}..{}", short(&diff.to)));
+    }
+    doc.push(head);
+    if let Some(note) = &diff.note {
+        doc.push(Line::default());
+        doc.push(Line::of(Role::Muted, note));
+    }
+    let most =
+        diff.hunks.iter().map(|hunk| (hunk.old_start + hunk.old_lines).max(hunk.new_start + hunk.new_lines)).max();
+    let digits = digits(most.unwrap_or(1));
+    let mut anchored = None;
+    for hunk in &diff.hunks {
+        doc.push(Line::default());
+        let mut title = Line::of(
+            Role::Hunk,
+            &format!("@@ -{},{} +{},{} @@", hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines),
+        );
+        title.source = Some(hunk.new_start);
+        doc.push(title);
+        for line in &hunk.lines {
+            let number = |n: Option<u32>| n.map_or_else(|| " ".repeat(digits), |n| format!("{n:>digits$}"));
+            let inside =
+                diff.anchor.is_some_and(|(start, end)| line.new.is_some_and(|number| (start..=end).contains(&number)));
+            if inside && anchored.is_none() {
+                anchored = Some(doc.lines.len());
+            }
+            let (sign, role) = match line.side {
+                Side::Both => (" ", Role::Normal),
+                Side::Old => ("-", Role::Removed),
+                Side::New => ("+", Role::Added),
+            };
+            let mut shown = Line { source: line.new, ..Line::default() }
+                .and(if inside { Role::Warn } else { Role::Faint }, if inside { ">" } else { " " })
+                .and(Role::LineNumber, &format!("{} {} ", number(line.old), number(line.new)))
+                .and(role, sign)
+                .and(role, " ");
+            // Colours of code where the background says what was added; else the text itself has to say it.
+            let tinted = app.theme.style(Role::Added).bg.is_some();
+            match line.side {
+                Side::Both => push_spans(&mut shown, &line.text, &line.spans, Role::Normal),
+                Side::New if tinted && !line.spans.is_empty() => {
+                    push_spans(&mut shown, &line.text, &line.spans, Role::Normal);
+                }
+                Side::New | Side::Old => push_spans(&mut shown, &line.text, &[], role),
+            }
+            if line.side != Side::Both {
+                shown.fill = Some(role);
+            }
+            doc.push(shown);
+        }
+    }
+    if let Some(line) = anchored {
+        doc.start = line.saturating_sub(6);
+    }
+}
+
+fn log(app: &App, run: Option<&RunRecord>, entries: &[JournalEntry], width: usize, doc: &mut Doc) {
+    if entries.is_empty() {
+        let text = match run.map(|run| run.status) {
+            Some(RunStatus::Pending) => "Waiting for a worker.",
+            _ => "This run has no journal.",
+        };
+        doc.paragraph(Role::Muted, text, width);
+        return;
+    }
+    for entry in entries {
+        entry_line(app, entry, width, doc);
+    }
+    doc.follow = run.is_some_and(|run| !run.status.is_terminal());
+}
+
+fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
+    let time = entry.at.to_zoned(app.zone.clone()).strftime("%H:%M:%S").to_string();
+    const SIGNS: usize = 12;
+    let (word, role, what) = match &entry.event {
+        RunEvent::Started { attempt: 1, .. } => ("started", Role::Muted, "a worker took the run on".to_owned()),
+        RunEvent::Started { attempt, .. } => ("started", Role::Warn, format!("attempt {attempt}")),
+        RunEvent::Phase { status } => ("phase", Role::Muted, status.to_string()),
+        RunEvent::Planned { files, hunks, left_out } => {
+            let out = if left_out.is_empty() { String::new() } else { format!(", {} left out", left_out.len()) };
+            let what =
+                format!("{} in {}{out}", text::count(*hunks as usize, "hunk"), text::count(*files as usize, "file"));
+            ("planned", Role::Muted, what)
+        }
+        RunEvent::Finding { finding } => {
+            let what = format!(
+                "{} {}:{}  {}",
+                priority_word(finding.priority),
+                finding.repo_relative_path,
+                finding.line_start,
+                finding.title
+            );
+            ("finding", Role::of_priority(finding.priority), what)
+        }
+        RunEvent::Covered { file } => ("covered", Role::Good, file.path.clone()),
+        RunEvent::LeftOut { file } => ("left out", Role::Muted, format!("{}: {}", file.path, file.reason)),
+        RunEvent::Note { text } => ("note", Role::Normal, text.clone()),
+        RunEvent::CancelAsked { reason } => ("cancel", Role::Warn, reason.word().replace('_', " ")),
+        RunEvent::Failed { class, summary } => ("failed", Role::Bad, format!("{class}: {summary}")),
+        RunEvent::Finished { status } => ("finished", Role::of_run(*status), status.to_string()),
+        RunEvent::Unknown => ("?", Role::Faint, "an entry of a newer revdeck".to_owned()),
+    };
+    let column = time.len() + 2;
+    for (index, line) in
+        wrap(&text::one_line(&what), width.saturating_sub(column + SIGNS).max(12)).into_iter().enumerate()
+    {
+        let (time, word) = if index == 0 { (time.as_str(), word) } else { ("", "") };
+        doc.push(
+            Line::of(Role::Faint, &format!("{time:<column$}"))
+                .and(role, &format!("{word:<SIGNS$}"))
+                .and(Role::Normal, &line),
+        );
+    }
+}
+
+fn the_ledger(ledger: Option<&LedgerText>, width: usize, doc: &mut Doc) {
+    let Some(ledger) = ledger else {
+        doc.push(Line::of(Role::Strong, "Nothing to say: 0 tokens"));
+        doc.blank();
+        doc.paragraph(
+            Role::Muted,
+            "A coding assistant would be told nothing about reviews at its next turn, not one byte.",
+            width,
+        );
+        return;
+    };
+    doc.push(Line::of(Role::Strong, &text::count(ledger.tokens, "token")));
+    doc.paragraph(Role::Muted, "Exactly this is what a coding assistant is told at its next turn.", width);
+    doc.push(Line::default());
+    for line in text::lines(ledger.text.trim_end(), 2).split('\n') {
+        // A line longer than the page goes on below itself, indented, so that all of it can be read.
+        let indent = line.len() - line.trim_start().len() + 4;
+        for (index, part) in wrap(line.trim_start(), width.saturating_sub(indent).max(16)).into_iter().enumerate() {
+            let margin = if index == 0 { indent - 4 } else { indent };
+            let mut shown = Line::of(Role::Normal, &" ".repeat(margin));
+            push_spans(&mut shown, &part, &markup(&part), Role::Normal);
+            doc.push(shown);
+        }
+    }
+}
+
+/// The pieces of a line of XML that have a colour.
+fn markup(line: &str) -> Spans {
+    let mut spans = Spans::new();
+    let mut quote = None;
+    for (at, byte) in line.bytes().enumerate() {
+        let at = at as u32;
+        match (byte, quote) {
+            (b'"', None) => quote = Some(at),
+            (b'"', Some(start)) => {
+                spans.push((start, at + 1, Role::String));
+                quote = None;
+            }
+            (b'<' | b'>' | b'/' | b'=', None) => spans.push((at, at + 1, Role::Faint)),
+            _ => {}
+        }
+    }
+    spans
+}

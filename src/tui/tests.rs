@@ -1,0 +1,5 @@
+//! The cockpit from the outside: messages in, commands and screens out; no terminal, no store, no clock.
+
+mod flow;
+mod screens;
+mod support;

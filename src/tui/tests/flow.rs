@@ -1,0 +1,276 @@
+//! What keys and other messages come to.
+
+use super::support::*;
+use crate::domain::{FindingStatus, RunStatus, Scope};
+use crate::store::{FindingRow, RunRow, ViewBuilder};
+use crate::tui::app::{App, FirstReview, Overlay, Pane};
+use crate::tui::message::{Asked, Command, Message, Subject, Tab, TriageOrder};
+
+fn selected(app: &App) -> String {
+    app.finding().map(|finding| finding.id.to_owned()).unwrap_or_default()
+}
+
+fn quits(commands: &[Command]) -> bool {
+    commands.iter().any(|command| matches!(command, Command::Quit(_)))
+}
+
+#[test]
+fn motions_take_counts_and_single_digits_are_panes() {
+    // Keys, focus and row afterwards; 60 findings, the findings have the focus at first.
+    for (keys, focus, row) in [
+        ("j j k", Pane::Findings, 1),
+        ("1 2 j", Pane::Findings, 12),
+        ("2 3 j", Pane::Findings, 23),
+        ("2 j", Pane::Findings, 2),
+        ("9 j", Pane::Findings, 9),
+        ("1 0 j 5 k", Pane::Findings, 5),
+        ("G", Pane::Findings, 59),
+        ("G g", Pane::Findings, 0),
+        ("7 g", Pane::Findings, 6),
+        ("3 0 G", Pane::Findings, 29),
+        ("1", Pane::Runs, 0),
+        ("3", Pane::Files, 0),
+        ("1 Tab Tab", Pane::Files, 0),
+        ("Shift-Tab", Pane::Runs, 0),
+        ("l", Pane::Detail, 0),
+        ("l h", Pane::Findings, 0),
+        ("Enter Esc", Pane::Findings, 0),
+        ("Ctrl-d Ctrl-u", Pane::Findings, 0),
+    ] {
+        let mut app = showing(160, 48, many(60));
+        press(&mut app, keys);
+        assert_eq!((app.focus, app.finding_cursor.at), (focus, row), "{keys}");
+    }
+}
+
+#[test]
+fn esc_goes_back_step_by_step_and_never_quits() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "Space Space");
+    type_text(&mut app, "");
+    press(&mut app, "l");
+    for _ in 0..12 {
+        let commands = press(&mut app, "Esc");
+        assert!(!quits(&commands));
+    }
+    assert_eq!((app.focus, app.marks.len()), (Pane::Findings, 0));
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text.starts_with("q quits")));
+    assert!(quits(&press(&mut app, "q")));
+}
+
+#[test]
+fn a_decision_shows_only_after_it_is_stored_and_stays_in_sight() {
+    let mut app = showing(160, 48, view());
+    let first = selected(&app);
+    let commands = press(&mut app, "a");
+    let status = |app: &App| app.finding_by_id(&first).map(|row| app.status(&row));
+    assert_eq!(status(&app), Some(FindingStatus::Open), "not before it is stored");
+    assert_eq!(store(&mut app, commands), 1);
+    assert_eq!(status(&app), Some(FindingStatus::Addressed));
+    assert_eq!(app.finding_cursor.at, 1, "on to the next");
+    assert!(app.findings.len() == 4, "the decided one stays where it is");
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "addressed · u undoes"));
+
+    let commands = press(&mut app, "a");
+    let order = commands.into_iter().find_map(|command| match command {
+        Command::Triage(order) => Some(order),
+        _ => None,
+    });
+    let before = app.known.statuses.clone();
+    let failed = Message::Triaged { order: order.expect("an order"), result: Err("disk full".into()), written: 1 };
+    send(&mut app, failed);
+    assert_eq!(app.known.statuses, before, "what was not stored is not shown");
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "not stored: disk full"));
+}
+
+#[test]
+fn undo_and_redo_are_the_stores_to_find() {
+    let mut app = showing(160, 48, view());
+    let orders = |commands: Vec<Command>| -> Vec<TriageOrder> {
+        commands
+            .into_iter()
+            .filter_map(|command| match command {
+                Command::Triage(order) => Some(order),
+                _ => None,
+            })
+            .collect()
+    };
+    assert_eq!(orders(press(&mut app, "u")), [TriageOrder::Undo]);
+    assert_eq!(orders(press(&mut app, "Ctrl-r")), [TriageOrder::Redo]);
+    send(&mut app, Message::Triaged { order: TriageOrder::Undo, result: Ok(Vec::new()), written: 0 });
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "nothing to undo"));
+}
+
+#[test]
+fn dismissing_asks_for_a_reason_and_esc_takes_it_back() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "v j j x");
+    assert!(matches!(app.overlay, Overlay::Prompt(_)));
+    let commands = press(&mut app, "Esc");
+    assert!(commands.iter().all(|command| !matches!(command, Command::Triage(_))));
+    let commands = press(&mut app, "x Enter");
+    assert!(commands.iter().all(|command| !matches!(command, Command::Triage(_))), "not without a reason");
+    type_text(&mut app, "on purpose");
+    let commands = press(&mut app, "Enter");
+    assert_eq!(store(&mut app, commands), 3, "the range that was marked");
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "3 dismissed · u undoes"));
+    press(&mut app, "j x");
+    assert_eq!(crate::tui::update::reasons(&app)[0], "on purpose", "reasons are remembered");
+}
+
+#[test]
+fn the_selection_sticks_to_ids_while_data_changes() {
+    let mut app = showing(160, 48, many(60));
+    press(&mut app, "G k k");
+    let before = selected(&app);
+    let place = app.finding_cursor.at - app.finding_cursor.offset;
+    // A new run with five new findings comes in above.
+    let (old, new) = (run_id(1), run_id(9));
+    let mut builder = ViewBuilder::default();
+    builder.run(RunRow { status: RunStatus::Reviewing, ..run_row(&new) });
+    builder.run(run_row(&old));
+    for n in 70..75 {
+        let id = finding_id(n);
+        builder.finding(finding_row(&id, &new));
+    }
+    for n in 0..60 {
+        let id = finding_id(n);
+        builder.finding(finding_row(&id, &old));
+    }
+    send(&mut app, Message::Viewed { view: complete(builder), written: 0 });
+    assert_eq!(selected(&app), before);
+    assert_eq!(app.finding_cursor.at - app.finding_cursor.offset, place, "and keeps its place on the screen");
+    assert!(app.is_live());
+}
+
+#[test]
+fn superseded_runs_are_folded_below_what_replaced_them() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "1");
+    assert_eq!(app.runs.len(), 2);
+    assert_eq!(app.runs[0].folded, 1);
+    for (keys, rows) in [("Space", 3), ("Space", 2), ("l", 3), ("h", 2), ("Enter", 3)] {
+        press(&mut app, keys);
+        assert_eq!(app.runs.len(), rows, "{keys}");
+    }
+    press(&mut app, "j h");
+    assert_eq!((app.runs.len(), app.run_cursor.at), (2, 0), "folding from inside selects what replaced it");
+}
+
+#[test]
+fn the_filter_is_typed_live_and_can_be_taken_back() {
+    let mut app = showing(160, 48, view());
+    assert_eq!(app.findings.len(), 4, "undecided ones at first");
+    press(&mut app, "f");
+    type_text(&mut app, "p:0,1");
+    assert_eq!(app.findings.len(), 2);
+    press(&mut app, "Esc");
+    assert_eq!((app.findings.len(), app.filter_text.as_str()), (4, "status:undecided"));
+    press(&mut app, "f Ctrl-u");
+    assert_eq!(app.findings.len(), 6);
+    press(&mut app, "s t Tab d i s Tab Enter");
+    assert_eq!(app.filter_text, "status:dismissed");
+    assert_eq!(app.findings.len(), 1);
+    press(&mut app, "Esc");
+    assert_eq!(app.filter_text, "status:undecided", "Esc goes back to what is undecided");
+    press(&mut app, "1 j Enter");
+    assert_eq!(app.findings.len(), 1, "a run's own findings");
+}
+
+#[test]
+fn many_findings_are_filtered_elsewhere_and_old_answers_do_not_count() {
+    let mut app = showing(160, 48, many(10));
+    let commands = send(&mut app, Message::Viewed { view: many(5_000), written: 0 });
+    let asked = commands.iter().find_map(|command| match command {
+        Command::Filter { serial, view, .. } => Some((*serial, std::sync::Arc::clone(view))),
+        _ => None,
+    });
+    let (serial, view) = asked.expect("filtering is asked for");
+    assert_eq!(app.findings.len(), 10, "until then the old list stays");
+    send(&mut app, Message::Filtered { serial: serial - 1, view: many(3), rows: vec![0] });
+    assert_eq!(app.findings.len(), 10);
+    send(&mut app, Message::Filtered { serial, view, rows: (0..5_000).collect() });
+    assert_eq!(app.findings.len(), 5_000);
+}
+
+#[test]
+fn the_detail_follows_and_answers_for_others_are_dropped() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "j");
+    let asked = Subject::Finding(finding_id(2));
+    assert!(commands.iter().any(|c| matches!(c, Command::Load { subject, tab: Tab::Page } if *subject == asked)));
+    send(&mut app, Message::Loaded { subject: Subject::Finding(finding_id(1)), tab: Tab::Page, loaded: page(1, 3) });
+    assert!(app.detail.is_none());
+    send(&mut app, Message::Loaded { subject: asked.clone(), tab: Tab::Page, loaded: page(2, 3) });
+    assert!(app.detail.is_some() && app.loading.is_none());
+    let commands = press(&mut app, "l l");
+    assert!(commands.iter().any(|c| matches!(c, Command::Load { tab: Tab::Diff, .. })));
+    assert!(app.doc.lines.is_empty(), "another tab's page does not stay");
+}
+
+#[test]
+fn a_first_start_reviews_by_itself_and_says_when_there_is_nothing() {
+    let mut app = app(160, 48);
+    let commands = send(&mut app, Message::Viewed { view: complete(ViewBuilder::default()), written: 0 });
+    assert!(commands.iter().any(|command| matches!(command, Command::Review(None))));
+    assert!(screen(&app).contains("Welcome"));
+    let text = "there is nothing to review".to_owned();
+    send(&mut app, Message::Requested(Ok(Asked { run: None, text, nothing: true })));
+    assert!(matches!(app.first_review, FirstReview::Nothing(_)));
+    assert!(screen(&app).contains("Nothing to review yet"));
+    let commands = send(&mut app, Message::Viewed { view: complete(ViewBuilder::default()), written: 0 });
+    assert!(!commands.iter().any(|command| matches!(command, Command::Review(_))), "once is enough");
+}
+
+#[test]
+fn a_review_is_asked_for_with_the_chosen_scope_and_cancelling_asks_first() {
+    for (keys, scope) in [
+        ("r Enter", None),
+        ("r j Enter", Some(Scope::Worktree)),
+        ("r 3", Some(Scope::Staged)),
+        ("r 8", Some(Scope::All)),
+        ("r 6 Enter", Some(Scope::Commit("HEAD~1".into()))),
+        ("r 7 a . . b Enter", Some(Scope::Range { from: "a".into(), to: "b".into() })),
+    ] {
+        let mut app = showing(160, 48, view());
+        let commands = press(&mut app, keys);
+        let asked = commands.into_iter().find_map(|command| match command {
+            Command::Review(scope) => Some(scope),
+            _ => None,
+        });
+        assert_eq!(asked, Some(scope), "{keys}");
+    }
+    let id = run_id(7);
+    let mut builder = ViewBuilder::default();
+    builder.run(RunRow { status: RunStatus::Reviewing, ..run_row(&id) });
+    let mut app = showing(160, 48, complete(builder));
+    assert!(press(&mut app, "C n").iter().all(|command| !matches!(command, Command::Cancel(_))));
+    assert!(press(&mut app, "C y").iter().any(|command| matches!(command, Command::Cancel(run) if run.as_str() == id)));
+}
+
+#[test]
+fn search_finds_rows_and_lines_around_the_end() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "/ r e t r y Enter");
+    assert_eq!(selected(&app), finding_id(5));
+    press(&mut app, "n");
+    assert_eq!(selected(&app), finding_id(5), "the only one");
+    press(&mut app, "/ x y z Enter");
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text.contains("is not here")));
+}
+
+#[test]
+fn copying_and_editing_name_the_place() {
+    let mut app = showing(160, 48, view());
+    let copied = |commands: Vec<Command>| {
+        commands.into_iter().find_map(|command| match command {
+            Command::Copy(text) => Some(text),
+            _ => None,
+        })
+    };
+    assert_eq!(copied(press(&mut app, "y Enter")).as_deref(), Some("src/config.rs:7"));
+    assert_eq!(copied(press(&mut app, "y 3")), Some(finding_id(1)));
+    assert!(copied(press(&mut app, "y 2")).is_some_and(|text| text.starts_with("**p0: a token")));
+    let commands = press(&mut app, "e");
+    assert!(commands.iter().any(|c| matches!(c, Command::Edit { path, line: 7 } if path == "src/config.rs")));
+}

@@ -1,0 +1,190 @@
+//! Whole screens at two sizes.
+
+use insta::assert_snapshot;
+
+use super::support::*;
+use crate::domain::{Kind, Priority, RunStatus};
+use crate::store::{FindingRow, RunRow, ViewBuilder};
+use crate::tui::app::App;
+use crate::tui::loaded::{LedgerText, Loaded};
+use crate::tui::message::{FileRow, FileState, Message, Subject, Tab};
+use crate::tui::{draw, glyphs};
+
+const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
+
+/// Takes the screen at both sizes.
+fn both(name: &str, make: impl Fn(u16, u16) -> App) {
+    for (columns, rows) in SIZES {
+        let app = make(columns, rows);
+        assert_snapshot!(format!("{name}-{columns}x{rows}"), screen(&app));
+    }
+}
+
+fn with_page(columns: u16, rows: u16) -> App {
+    let mut app = showing(columns, rows, view());
+    press(&mut app, "j");
+    let subject = Subject::Finding(finding_id(2));
+    send(&mut app, Message::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
+    let files = vec![
+        FileRow { path: "src/config.rs".into(), counts: [1, 0, 0, 0], state: FileState::Covered },
+        FileRow { path: "src/invoice/total.rs".into(), counts: [0, 1, 1, 0], state: FileState::Covered },
+        FileRow { path: "src/mail.rs".into(), counts: [0; 4], state: FileState::Covered },
+        FileRow { path: "Cargo.lock".into(), counts: [0; 4], state: FileState::LeftOut("lock file") },
+    ];
+    send(&mut app, Message::Files { run: run_id(3), files });
+    app
+}
+
+#[test]
+fn first_start() {
+    both("first_start", |columns, rows| showing(columns, rows, complete(ViewBuilder::default())));
+}
+
+#[test]
+fn findings() {
+    both("findings", with_page);
+}
+
+#[test]
+fn running() {
+    both("running", |columns, rows| {
+        let (new, old) = (run_id(8), run_id(7));
+        let mut builder = ViewBuilder::default();
+        builder.run(RunRow {
+            status: RunStatus::Reviewing,
+            files_covered: 3,
+            files_total: 12,
+            hunks_covered: 7,
+            hunks_total: 40,
+            updated_ms: NOW - 2_000,
+            counts: [0, 0, 1, 0],
+            ..run_row(&new)
+        });
+        builder.run(RunRow { status: RunStatus::Pending, scope: "all", counts: [0; 4], ..run_row(&old) });
+        let id = finding_id(1);
+        builder.finding(finding_row(&id, &new));
+        let mut app = showing(columns, rows, complete(builder));
+        press(&mut app, "1");
+        app
+    });
+}
+
+#[test]
+fn filter() {
+    both("filter", |columns, rows| {
+        let mut app = with_page(columns, rows);
+        press(&mut app, "f");
+        type_text(&mut app, "kind:err");
+        app
+    });
+}
+
+#[test]
+fn help() {
+    both("help", |columns, rows| {
+        let mut app = with_page(columns, rows);
+        press(&mut app, "?");
+        app
+    });
+}
+
+#[test]
+fn dismissal() {
+    both("dismissal", |columns, rows| {
+        let mut app = with_page(columns, rows);
+        press(&mut app, "Space Space x Down Down");
+        app
+    });
+}
+
+#[test]
+fn ledger() {
+    both("ledger", |columns, rows| {
+        let mut app = with_page(columns, rows);
+        press(&mut app, "L");
+        let text = "<auto_review_ledger version=\"1\" repo=\"billing\">\n  <latest run=\"ar_00000000000000000000000003\" status=\"completed\" snapshot=\"3fa2c1d\" findings=\"3\" surfaced=\"false\" summary=\"3 findings in 4 files\"/>\n</auto_review_ledger>\n";
+        let ledger = Loaded::Ledger(Some(LedgerText { text: text.into(), tokens: 71 }));
+        let (subject, tab) = (app.subject.clone(), app.tab);
+        send(&mut app, Message::Loaded { subject, tab, loaded: Box::new(ledger) });
+        app
+    });
+}
+
+#[test]
+fn ascii() {
+    both("ascii", |columns, rows| {
+        let mut app = showing(columns, rows, many(60));
+        app.glyphs = glyphs::ASCII;
+        press(&mut app, "Space ?");
+        app
+    });
+    let mut app = showing(160, 48, many(60));
+    app.glyphs = glyphs::ASCII;
+    press(&mut app, "Space 1");
+    assert!(screen(&app).is_ascii(), "{}", screen(&app));
+}
+
+#[test]
+fn hostile_names() {
+    both("hostile", |columns, rows| {
+        let run = run_id(1);
+        let mut builder = ViewBuilder::default();
+        builder.run(RunRow { scope: "commit:\u{1b}[2Jx", ..run_row(&run) });
+        let names = [
+            ("\u{1b}]0;owned\u{7}src/a.rs", "\u{1b}[31mred\u{1b}[0m and \u{9b}2J"),
+            (
+                "src/漢字かな交じり文の長い名前のファイル/とても長い名前.rs",
+                "wide: 漢字かな交じり文が途中で切れてはならない、決して、どの幅でも",
+            ),
+            ("src/user\u{202e}gnp.exe", "bidi \u{202e}reversed\u{2066} and\nlines\r\nand\ttabs"),
+            ("e\u{301}\u{302}\u{303}/👩‍👩‍👧‍👦.rs", "combining e\u{301} and a family 👩‍👩‍👧‍👦 of one width"),
+        ];
+        for (n, (path, title)) in names.into_iter().enumerate() {
+            let id = finding_id(n as u32);
+            let row =
+                FindingRow { path, title, priority: Priority::P1, kind: Kind::Security, ..finding_row(&id, &run) };
+            builder.finding(row);
+        }
+        showing(columns, rows, complete(builder))
+    });
+}
+
+#[test]
+fn tiny() {
+    for (columns, rows) in [(39, 12), (60, 9), (20, 3), (1, 1), (0, 0)] {
+        let app = showing(columns, rows, view());
+        let text = screen(&app);
+        assert!(columns < 30 || text.contains("too small"), "{text}");
+    }
+    let app = showing(60, 16, view());
+    assert_snapshot!("one_pane-60x16", screen(&app));
+}
+
+#[test]
+fn every_screen_at_every_size_stays_inside_and_shows_no_command_for_a_terminal() {
+    for columns in [0, 7, 39, 40, 61, 79, 80, 119, 120, 133, 200] {
+        for rows in [0, 9, 10, 17, 24, 48] {
+            for keys in ["", "1", "3", "l", "z", "?", "r", "x", "f", "/", "y", "C", "L", "l l", "v j"] {
+                let mut app = showing(columns, rows, view());
+                press(&mut app, keys);
+                let text = screen(&app);
+                assert!(
+                    !text.chars().any(|c| c != '\n' && crate::domain::text::is_unsafe(c)),
+                    "{columns}x{rows} {keys}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn without_colours_only_attributes_are_drawn() {
+    use crate::tui::theme::{Background, Depth, Theme};
+    let mut app = with_page(160, 48);
+    app.theme = Theme::fitting(Background::Dark, Depth::None);
+    let mut buffer = ratatui::buffer::Buffer::empty(ratatui::layout::Rect::new(0, 0, 160, 48));
+    draw(&app, &mut buffer);
+    let reset = ratatui::style::Color::Reset;
+    assert!(buffer.content.iter().all(|cell| cell.fg == reset && cell.bg == reset));
+    assert!(buffer.content.iter().any(|cell| cell.modifier.contains(ratatui::style::Modifier::REVERSED)));
+}

@@ -1,0 +1,317 @@
+//! A cockpit with a few runs and findings, and keys for it.
+
+use std::sync::Arc;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::domain::{
+    Actor, Confidence, Disposition, Finding, FindingStatus, Kind, Priority, RunStatus, Severity, Suggestion, Time,
+    TriageAction,
+};
+use crate::store::{FindingRow, RunRow, View, ViewBuilder};
+use crate::tui::app::{App, Place, Setup};
+use crate::tui::glyphs;
+use crate::tui::input::{Input, Key};
+use crate::tui::keymap::{self, Keymap};
+use crate::tui::loaded::{Excerpt, FindingPage, Loaded};
+use crate::tui::message::{Command, Message, TriageOrder};
+use crate::tui::theme::{Background, Depth, Theme};
+use crate::tui::{draw, update};
+
+/// 2026-03-04 12:00:00 UTC.
+pub const NOW: i64 = 1_772_625_600_000;
+
+pub fn app(columns: u16, rows: u16) -> App {
+    let mut app = App::new(Setup {
+        columns,
+        rows,
+        zone: jiff::tz::TimeZone::UTC,
+        place: Place { repository: "billing".into(), branch: "main".into(), window_tokens: 70_000 },
+        keymap: Keymap::parse(keymap::DEFAULT).0,
+        theme: Theme::fitting(Background::Dark, Depth::Indexed256),
+        depth: Depth::Indexed256,
+        theme_is_set: false,
+        glyphs: glyphs::UNICODE,
+        notices: Vec::new(),
+    });
+    app.now = NOW;
+    app
+}
+
+pub fn run_id(n: u32) -> String {
+    format!("ar_{n:026}")
+}
+
+pub fn finding_id(n: u32) -> String {
+    format!("f_{n:016}")
+}
+
+/// A run that looks ordinary; change what matters.
+pub fn run_row(id: &str) -> RunRow<'_> {
+    RunRow {
+        id,
+        status: RunStatus::Completed,
+        scope: "worktree",
+        reviewer: "builtin",
+        model: "",
+        branch: "main",
+        created_ms: NOW - 3_600_000,
+        updated_ms: NOW - 3_599_000,
+        counts: [0, 1, 2, 0],
+        tokens: 0,
+        files_total: 4,
+        files_covered: 4,
+        hunks_total: 9,
+        hunks_covered: 9,
+        attempt: 1,
+        superseded_by: "",
+        diff_fingerprint: "",
+        scope_hash: "",
+        policy_version: "",
+        snapshot_commit: "3fa2c1d09b7e4851aa",
+        head_commit: "",
+        worktree: "/repo",
+    }
+}
+
+pub fn finding_row<'a>(id: &'a str, run: &'a str) -> FindingRow<'a> {
+    FindingRow {
+        id,
+        first_run: run,
+        last_run: run,
+        status: FindingStatus::Open,
+        priority: Priority::P2,
+        severity: Severity::Medium,
+        kind: Kind::DeadCode,
+        path: "src/invoice/total.rs",
+        line_start: 48,
+        line_end: 50,
+        title: "unused parameter `rate`",
+    }
+}
+
+/// Three runs, of which one is superseded, and six findings, of which two are decided.
+pub fn view() -> Arc<View> {
+    let (a, b, c) = (run_id(3), run_id(2), run_id(1));
+    let mut builder = ViewBuilder::default();
+    builder.run(RunRow { counts: [1, 1, 2, 0], ..run_row(&a) });
+    builder.run(RunRow { status: RunStatus::Superseded, superseded_by: &a, scope: "staged", ..run_row(&b) });
+    builder.run(RunRow {
+        scope: "commit:HEAD~1",
+        created_ms: NOW - 20 * 86_400_000,
+        counts: [0, 0, 1, 1],
+        tokens: 12_345,
+        reviewer: "claude",
+        ..run_row(&c)
+    });
+    let rows = [
+        (
+            1,
+            &a,
+            Priority::P0,
+            Kind::HardcodedConfiguration,
+            FindingStatus::Open,
+            "src/config.rs",
+            7,
+            "a token in the source: ghp_…redacted",
+        ),
+        (
+            2,
+            &a,
+            Priority::P1,
+            Kind::MissingErrorHandling,
+            FindingStatus::Unresolved,
+            "src/invoice/total.rs",
+            31,
+            "the error of `parse` is ignored",
+        ),
+        (
+            3,
+            &a,
+            Priority::P2,
+            Kind::DeadCode,
+            FindingStatus::Open,
+            "src/invoice/total.rs",
+            48,
+            "unused parameter `rate`",
+        ),
+        (
+            4,
+            &a,
+            Priority::P2,
+            Kind::ComplexFunctions,
+            FindingStatus::Dismissed,
+            "src/invoice/lines.rs",
+            112,
+            "function `fold` is complex: cyclomatic 21",
+        ),
+        (
+            5,
+            &c,
+            Priority::P2,
+            Kind::LongMethod,
+            FindingStatus::Open,
+            "src/mail/queue/retry.rs",
+            9,
+            "function `retry` is 84 code lines long",
+        ),
+        (
+            6,
+            &c,
+            Priority::P3,
+            Kind::MagicNumbers,
+            FindingStatus::Addressed,
+            "src/mail/queue/retry.rs",
+            20,
+            "3600 is not explained by a name",
+        ),
+    ];
+    for (n, run, priority, kind, status, path, line, title) in rows {
+        let id = finding_id(n);
+        let row = FindingRow {
+            priority,
+            kind,
+            status,
+            path,
+            line_start: line,
+            line_end: line + 2,
+            title,
+            ..finding_row(&id, run)
+        };
+        builder.finding(row);
+    }
+    complete(builder)
+}
+
+/// Builders make complete views.
+pub fn complete(builder: ViewBuilder) -> Arc<View> {
+    let view = builder.build();
+    assert!(view.complete, "a built view is a whole one");
+    view
+}
+
+/// Many findings in one run.
+pub fn many(findings: u32) -> Arc<View> {
+    let run = run_id(1);
+    let mut builder = ViewBuilder::default();
+    builder.run(run_row(&run));
+    for n in 0..findings {
+        let id = finding_id(n);
+        builder.finding(FindingRow { line_start: n + 1, line_end: n + 1, ..finding_row(&id, &run) });
+    }
+    complete(builder)
+}
+
+pub fn send(app: &mut App, message: Message) -> Vec<Command> {
+    update(app, NOW, message)
+}
+
+/// An app that shows a view.
+pub fn showing(columns: u16, rows: u16, view: Arc<View>) -> App {
+    let mut app = app(columns, rows);
+    send(&mut app, Message::Viewed { view, written: 0 });
+    app
+}
+
+/// Presses keys: names as in a keymap, separated by blanks.
+pub fn press(app: &mut App, keys: &str) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for name in keys.split_whitespace() {
+        let key: Key = name.parse().unwrap_or_else(|error| panic!("{error}"));
+        commands.extend(send(app, Message::Input(Input::Key(key))));
+    }
+    commands
+}
+
+/// Types text, blanks included.
+pub fn type_text(app: &mut App, text: &str) -> Vec<Command> {
+    send(app, Message::Input(Input::Paste(text.to_owned())))
+}
+
+/// Plays the store: answers an order as it would.
+pub fn store(app: &mut App, commands: Vec<Command>) -> usize {
+    let mut stored = 0;
+    for command in commands {
+        if let Command::Triage(TriageOrder::Set(lines)) = command {
+            let dispositions: Vec<Disposition> = lines
+                .iter()
+                .map(|line| Disposition {
+                    finding_id: line.finding.clone(),
+                    status: line.status,
+                    previous: line.previous,
+                    actor: Actor::User,
+                    reason: line.reason.clone(),
+                    at: Time::UNIX_EPOCH,
+                    action: TriageAction::Set,
+                    group: "t_1".into(),
+                    run_id: None,
+                })
+                .collect();
+            stored += dispositions.len();
+            send(app, Message::Triaged { order: TriageOrder::Set(lines), result: Ok(dispositions), written: 1 });
+        }
+    }
+    stored
+}
+
+/// The page of a finding as the loader would make it.
+pub fn page(n: u32, run: u32) -> Box<Loaded> {
+    let (Ok(finding_id), Ok(run_id)) = (finding_id(n).parse(), run_id(run).parse::<crate::domain::RunId>()) else {
+        unreachable!("made-up ids are ids")
+    };
+    let code = "/// What a customer owes.\npub fn total(lines: &[Line], rate: f64) -> Result<f64, Error> {\n    let mut sum = 0.0;\n    for line in lines {\n        sum += line.amount.parse::<f64>().unwrap_or(0.0);\n    }\n    Ok(sum)\n}";
+    Box::new(Loaded::Finding(Box::new(FindingPage {
+        finding: Finding {
+            finding_id,
+            first_run_id: run_id.clone(),
+            last_run_id: run_id,
+            priority: Priority::P1,
+            severity: Severity::High,
+            confidence: Confidence::Medium,
+            kind: Kind::MissingErrorHandling,
+            title: "the error of `parse` is ignored".into(),
+            explanation:
+                "An amount that is no number counts as 0.0, so that the invoice is too low and nobody learns of it."
+                    .into(),
+            repo_relative_path: "src/invoice/total.rs".into(),
+            line_start: 31,
+            line_end: 32,
+            quoted_code: String::new(),
+            suggestion: Some(Suggestion {
+                text: "Hand the error on.".into(),
+                replacement: Some("        sum += line.amount.parse::<f64>()?;".into()),
+                lines: Some(crate::domain::LineRange::new(31, 31)),
+            }),
+            status: FindingStatus::Unresolved,
+            detail_ref: String::new(),
+            reported_at: Time::from_second(NOW / 1000 - 3600).unwrap_or_default(),
+        },
+        history: Vec::new(),
+        run: None,
+        code: Excerpt { first: 27, lines: code.lines().map(str::to_owned).collect(), spans: Vec::new(), note: None },
+    })))
+}
+
+/// The screen as text, blanks at line ends cut.
+pub fn screen(app: &App) -> String {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, app.columns, app.rows));
+    draw(app, &mut buffer);
+    let mut text = String::new();
+    for y in 0..app.rows {
+        let mut line = String::new();
+        let mut skip = 0;
+        for x in 0..app.columns {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            let symbol = buffer[(x, y)].symbol();
+            skip = unicode_width::UnicodeWidthStr::width(symbol).saturating_sub(1);
+            line.push_str(symbol);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

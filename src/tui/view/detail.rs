@@ -1,0 +1,117 @@
+//! The detail: a line of tabs and the lines of the page that are on screen.
+
+use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
+
+use super::super::app::{Overlay, Pane};
+use super::super::doc::Line;
+use super::super::filter;
+use super::super::layout::PaneArea;
+use super::super::message::{Subject, Tab};
+use super::super::theme::Role;
+use super::paint::Painter;
+
+pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
+    tabs(painter, area.title);
+    let app = painter.app;
+    let body = area.body;
+    if app.doc.lines.is_empty() {
+        if app.loading.is_some() && app.detail.is_none() {
+            painter.put(body.x, body.y, body.width, "loading", Role::Faint);
+        }
+        return;
+    }
+    let wanted = if app.focus == Pane::Detail || matches!(app.overlay, Overlay::Prompt(_)) {
+        app.search.to_lowercase()
+    } else {
+        String::new()
+    };
+    for row in 0..body.height {
+        let Some(line) = app.doc.lines.get(app.scroll + usize::from(row)) else { break };
+        draw_line(painter, body.x, body.y + row, body.width, line, &wanted);
+    }
+    painter.thumb(body, app.scroll, app.doc.lines.len());
+}
+
+fn tabs(painter: &mut Painter<'_>, area: Rect) {
+    let app = painter.app;
+    let focused = app.focus == Pane::Detail;
+    let page = match &app.subject {
+        Subject::Run(_) => "Run",
+        Subject::File { .. } => "File",
+        Subject::Finding(_) | Subject::Nothing => "Finding",
+    };
+    let mut x = area.x;
+    for tab in Tab::ALL {
+        let name = match tab {
+            Tab::Page => page,
+            Tab::Diff => "Diff",
+            Tab::Log => "Log",
+            Tab::Ledger => "Ledger",
+        };
+        let role = match (tab == app.tab, focused) {
+            (true, true) => Role::Title,
+            (true, false) => Role::Strong,
+            (false, _) => Role::Faint,
+        };
+        x += painter.put(x, area.y, area.right().saturating_sub(x), name, role) + 3;
+    }
+    x = x.saturating_sub(2);
+    if x < area.right() {
+        painter.rule(x, area.y, area.right() - x, if focused { Role::Focus } else { Role::Rule });
+    }
+}
+
+fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &Line, wanted: &str) {
+    let mut right = x + width;
+    let heading = line.fill == Some(Role::Rule);
+    if let Some(role) = line.fill.filter(|_| !heading) {
+        let style = painter.style(role);
+        let behind = ratatui::style::Style { fg: None, add_modifier: Default::default(), ..style };
+        painter.fill(Rect::new(x, y, width, 1), behind);
+        painter.over(Some(behind));
+    }
+    if let Some(tail) = &line.tail {
+        let used = (tail.text.width() as u16).min(width / 2);
+        painter.put_right(x, y, width, &tail.text, tail.role);
+        right = right.saturating_sub(used + 2);
+    }
+    let mut at = x;
+    for (index, piece) in line.pieces.iter().enumerate() {
+        if at >= right {
+            break;
+        }
+        // A piece that ends exactly at the edge while another follows must still say that there is more.
+        let more = line.pieces[index + 1..].iter().any(|piece| !piece.text.is_empty());
+        let room = right - at;
+        if more && piece.text.width() as u16 >= room {
+            let cut = format!(
+                "{}{}",
+                super::super::doc::head(&piece.text, usize::from(room - 1)).0,
+                painter.app.glyphs.ellipsis
+            );
+            at += painter.put(at, y, room, &cut, piece.role);
+            break;
+        }
+        at += painter.put(at, y, room, &piece.text, piece.role);
+    }
+    painter.over(None);
+    if heading && at + 1 < right {
+        painter.rule(at + 1, y, right - at - 1, Role::Rule);
+    }
+    if !wanted.is_empty() && filter::holds(&line.plain(), wanted) {
+        let style = painter.style(Role::Match);
+        let plain = line.plain();
+        let lower = plain.to_lowercase();
+        if lower.len() == plain.len()
+            && let Some(start) = lower.find(wanted)
+            && plain.is_char_boundary(start)
+            && plain.is_char_boundary(start + wanted.len())
+        {
+            let from = plain[..start].width() as u16;
+            let length = plain[start..start + wanted.len()].width() as u16;
+            let area = Rect::new(x + from, y, length, 1).intersection(Rect::new(x, y, width, 1));
+            painter.restyle(area, style);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The files of the selected run: findings by priority, and what the run did with each.
+
+use ratatui::layout::Rect;
+
+use super::super::app::Pane;
+use super::super::layout::PaneArea;
+use super::super::message::FileState;
+use super::super::theme::Role;
+use super::paint::Painter;
+use super::{frame, runs};
+use crate::domain::RunStatus;
+
+pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
+    let app = painter.app;
+    let mut facts = Vec::new();
+    if !app.files.is_empty() {
+        facts.push((app.files.len().to_string(), Role::Muted));
+    }
+    if let Some(run) = app.run() {
+        facts.push((format!("of {}", run.scope), Role::Faint));
+    }
+    frame::title(painter, area, Pane::Files, "Files", &facts, if app.files.is_empty() { "" } else { runs::COUNTS });
+    let body = area.body;
+    if app.files.is_empty() {
+        painter.put(body.x, body.y, body.width, "no file", Role::Faint);
+        return;
+    }
+    let bar = frame::bar(painter, Pane::Files);
+    for row in 0..body.height {
+        let at = app.file_cursor.offset + usize::from(row);
+        let Some(file) = app.files.get(at) else { break };
+        let (x, y, width) = (body.x, body.y + row, body.width);
+        if at == app.file_cursor.at {
+            painter.fill(Rect::new(x, y, width, 1), bar);
+            painter.over(Some(bar));
+        }
+        let none = file.counts == [0; 4];
+        let (sign, role, word, path_role) = match &file.state {
+            FileState::Covered if none => (app.glyphs.run(RunStatus::Completed), Role::Good, "", Role::Normal),
+            FileState::Covered | FileState::Unknown => {
+                (app.glyphs.finding(crate::domain::FindingStatus::Open), Role::Normal, "", Role::Normal)
+            }
+            FileState::Waiting => (app.glyphs.run(RunStatus::Pending), Role::Faint, "", Role::Muted),
+            FileState::LeftOut(word) => (app.glyphs.dash, Role::Faint, *word, Role::Faint),
+        };
+        painter.put(x, y, 1, sign, role);
+        let mut right = x + width;
+        if !none {
+            right -= 12;
+            runs::counts(painter, right, y, file.counts, RunStatus::Completed);
+        } else if !word.is_empty() {
+            let used = painter.put_right(x, y, width, word, Role::Faint);
+            right -= used + 1;
+        }
+        painter.put_end(x + 2, y, right.saturating_sub(x + 3), &file.path, path_role);
+        painter.over(None);
+    }
+    painter.thumb(body, app.file_cursor.offset, app.files.len());
+}

@@ -1,0 +1,50 @@
+//! Views: they read the state and draw it. A file per pane.
+//!
+//! Invariant: only the rows on screen are touched, so drawing costs the same with ten findings and a hundred thousand.
+
+mod detail;
+mod files;
+mod findings;
+mod frame;
+mod overlay;
+pub mod paint;
+mod runs;
+
+use ratatui::buffer::Buffer;
+
+use super::app::{App, Overlay, Pane};
+use paint::Painter;
+
+/// Draws everything.
+pub fn draw(app: &App, buffer: &mut Buffer) {
+    let layout = app.layout();
+    let mut painter = Painter::new(app, buffer);
+    if layout.too_small {
+        return frame::too_small(&mut painter);
+    }
+    frame::header(&mut painter, &layout);
+    if let Some(area) = layout.divider {
+        frame::divider(&mut painter, area);
+    }
+    if let Some(area) = layout.pane(Pane::Runs) {
+        runs::draw(&mut painter, area);
+    }
+    if let Some(area) = layout.pane(Pane::Findings) {
+        findings::draw(&mut painter, area);
+    }
+    if let Some(area) = layout.pane(Pane::Files) {
+        files::draw(&mut painter, area);
+    }
+    if let Some(area) = layout.pane(Pane::Detail) {
+        detail::draw(&mut painter, area);
+    }
+    frame::notice(&mut painter, layout.notice);
+    frame::footer(&mut painter, layout.footer);
+    match &app.overlay {
+        Overlay::None => {}
+        Overlay::Help { offset } => overlay::help(&mut painter, *offset),
+        Overlay::Menu(menu) => overlay::menu(&mut painter, menu),
+        Overlay::Confirm { text, .. } => overlay::confirm(&mut painter, text),
+        Overlay::Prompt(prompt) => overlay::prompt(&mut painter, prompt, &layout),
+    }
+}

@@ -1,0 +1,113 @@
+//! The list of runs: status, scope, reviewer, when, findings by priority, tokens.
+
+use ratatui::layout::Rect;
+
+use super::super::app::Pane;
+use super::super::layout::PaneArea;
+use super::super::theme::Role;
+use super::frame;
+use super::paint::Painter;
+use crate::domain::Priority;
+use crate::domain::RunStatus;
+
+/// What the columns of [`counts`] are.
+pub const COUNTS: &str = "p0 p1 p2 p3";
+
+pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
+    let app = painter.app;
+    let total = app.view.run_count();
+    let mut facts = Vec::new();
+    if total > 0 {
+        let more = if app.view.complete { "" } else { "+" };
+        facts.push((format!("{total}{more}"), Role::Muted));
+    }
+    frame::title(painter, area, Pane::Runs, "Runs", &facts, if app.runs.is_empty() { "" } else { COUNTS });
+    let body = area.body;
+    if app.runs.is_empty() {
+        painter.put(body.x, body.y, body.width, "no review yet", Role::Faint);
+        return;
+    }
+    let bar = frame::bar(painter, Pane::Runs);
+    // The widest tokens decide whether the column is there at all.
+    let has_tokens = app
+        .runs
+        .iter()
+        .skip(app.run_cursor.offset)
+        .take(usize::from(body.height))
+        .any(|entry| app.view.run(entry.index as usize).tokens > 0);
+    for row in 0..body.height {
+        let at = app.run_cursor.offset + usize::from(row);
+        let Some(entry) = app.runs.get(at).copied() else { break };
+        let run = app.view.run(entry.index as usize);
+        let (x, y, width) = (body.x, body.y + row, body.width);
+        if at == app.run_cursor.at {
+            painter.fill(Rect::new(x, y, width, 1), bar);
+            painter.over(Some(bar));
+        }
+        let indent = if entry.nested { 2 } else { 0 };
+        if entry.nested {
+            painter.put(x, y, 1, app.glyphs.nested, Role::Faint);
+        }
+        let role = Role::of_run(run.status);
+        let mut left = x + indent;
+        painter.put(left, y, 1, app.glyphs.run(run.status), role);
+        left += 2;
+        // From the right edge: counts, tokens, when, reviewer; what does not fit is left out, the scope stays.
+        let mut right = x + width;
+        let room = |right: u16, need: u16, least: u16| right.saturating_sub(left) >= need + least;
+        if room(right, 12, 14) {
+            right -= 12;
+            counts(painter, right, y, run.counts, run.status);
+        }
+        if has_tokens && room(right, 7, 26) {
+            right -= 7;
+            let tokens = match run.tokens {
+                0 => app.glyphs.dash.to_owned(),
+                n @ 1..=9999 => n.to_string(),
+                n => format!("{}k", n / 1000),
+            };
+            painter.put_right(right, y, 6, &tokens, Role::Muted);
+        }
+        if room(right, 8, 18) {
+            right -= 8;
+            painter.put_right(right, y, 7, &app.moment(run.created_ms), Role::Muted);
+        }
+        if room(right, 10, 28) {
+            right -= 10;
+            painter.put(right, y, 9, run.reviewer, Role::Muted);
+        }
+        if right.saturating_sub(left) >= 24 {
+            painter.put(left, y, 11, run.status.word(), role);
+            left += 12;
+        }
+        let mut scope_width = right.saturating_sub(left + 1);
+        let folded = match (entry.folded, entry.unfolded) {
+            (0, false) => String::new(),
+            (0, true) => app.glyphs.unfolded.to_owned(),
+            (n, _) => format!("{}{n}", app.glyphs.folded),
+        };
+        if !folded.is_empty() && scope_width > 8 {
+            let used = painter.put_right(left, y, scope_width, &folded, Role::Faint);
+            scope_width -= used + 1;
+        }
+        painter.put(left, y, scope_width, run.scope, if entry.nested { Role::Muted } else { Role::Normal });
+        painter.over(None);
+    }
+    painter.thumb(body, app.run_cursor.offset, app.runs.len());
+}
+
+/// Findings by priority, three columns each.
+pub fn counts(painter: &mut Painter<'_>, x: u16, y: u16, counts: [u32; 4], status: RunStatus) {
+    for priority in Priority::ALL {
+        let n = counts[priority.index()];
+        let x = x + priority.index() as u16 * 3;
+        if n == 0 {
+            if status == RunStatus::Completed || counts != [0; 4] {
+                painter.put_right(x, y, 3, painter.app.glyphs.none, Role::Faint);
+            }
+        } else {
+            let text = if n > 99 { "99".to_owned() } else { n.to_string() };
+            painter.put_right(x, y, 3, &text, Role::of_priority(priority));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Workers are killed at random points while several processes ask for reviews.
+//!
+//! A point is a moment between a worker's first word and a little after the moment at which an undisturbed one would
+//! have ended, chosen by a generator with a fixed seed (`REVDECK_TEST_SEED`). How many workers are killed is in
+//! `REVDECK_TEST_KILLS`; on a machine that is too slow for all of them it is fewer, because nobody is killed any more
+//! after `REVDECK_TEST_SECONDS`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use revdeck::domain::{FindingId, RunEvent, RunId, RunRecord, RunStatus};
+use rustix::process::Signal;
+
+use super::place::{Place, pid, wait_for};
+
+const KILLS: usize = 200;
+const ASKERS: usize = 8;
+/// As many as there are workers at once.
+const KILLERS: usize = 2;
+const SECONDS: usize = 20;
+
+fn variable(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// A generator of numbers (xorshift) that is the same everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit.max(1)
+    }
+}
+
+/// What the killers share.
+struct Hunt {
+    kills: usize,
+    killed: AtomicUsize,
+    until: Instant,
+    /// How long an undisturbed attempt takes.
+    attempt: Duration,
+    /// The runs whose workers are waited for, so that two killers do not wait for one.
+    chosen: Mutex<BTreeSet<RunId>>,
+    /// The findings that journals held when their workers were killed.
+    recorded: Mutex<BTreeMap<RunId, BTreeSet<FindingId>>>,
+}
+
+#[test]
+fn no_finding_is_lost_or_doubled_and_no_run_is_stuck() {
+    let seed = variable("REVDECK_TEST_SEED", 0x5eed) as u64;
+    let place = Place::new();
+    // Two units of files each, so that there is something between the first finding and the last.
+    let commits: Vec<String> = (0..ASKERS).map(|number| place.commit_modules(&format!("m{number}"), 34)).collect();
+    let mut expected: BTreeMap<String, BTreeSet<FindingId>> = BTreeMap::new();
+    let mut attempt = Duration::ZERO;
+    for commit in &commits {
+        let undisturbed = place.review(&["--commit", commit, "--wait"]);
+        expected.insert(place.run(&undisturbed).snapshot_commit, place.finding_ids(&undisturbed));
+        attempt = attempt.max(duration(&place, &undisturbed));
+    }
+
+    let hunt = Hunt {
+        kills: variable("REVDECK_TEST_KILLS", KILLS),
+        killed: AtomicUsize::new(0),
+        until: Instant::now() + Duration::from_secs(variable("REVDECK_TEST_SECONDS", SECONDS) as u64),
+        attempt,
+        chosen: Mutex::default(),
+        recorded: Mutex::default(),
+    };
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for commit in &commits {
+            let (place, stop) = (&place, &stop);
+            scope.spawn(move || ask_again_and_again(place, commit, stop));
+        }
+        let killers: Vec<_> = (0..KILLERS)
+            .map(|number| {
+                let (place, hunt) = (&place, &hunt);
+                scope.spawn(move || kill_workers(place, hunt, Dice(seed * 2 + 1 + number as u64)))
+            })
+            .collect();
+        let results: Vec<_> = killers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        stop.store(true, Ordering::Relaxed);
+        results.into_iter().for_each(|result| result.expect("a killer ends"));
+    });
+
+    wait_for("the end of all runs", || {
+        place.revdeck(&["runs", "-n", "1"]);
+        place.runs().iter().all(|run| run.status.is_terminal()).then_some(())
+    });
+    let (runs, recorded) = (place.runs(), hunt.recorded.into_inner().expect("no killer panicked"));
+    for run in &runs {
+        check(&place, run, &expected, recorded.get(&run.run_id), seed);
+    }
+    let count = |status| runs.iter().filter(|run| run.status == status).count();
+    let (completed, lost) = (count(RunStatus::Completed), count(RunStatus::Lost));
+    let killed = hunt.killed.load(Ordering::Relaxed);
+    println!("{killed} workers killed, {} runs: {completed} completed, {lost} lost (seed {seed})", runs.len());
+    assert_eq!(completed + lost, runs.len(), "{:?}", runs.iter().map(|run| run.status).collect::<Vec<_>>());
+    assert!(killed > hunt.kills / 20, "only {killed} workers could be killed");
+}
+
+/// From the first to the last entry of a journal.
+fn duration(place: &Place, run: &RunId) -> Duration {
+    let entries = wait_for("the last entry", || {
+        let entries = place.store().read_journal(run).expect("the journal can be read");
+        let is_over = entries.last().is_some_and(|entry| matches!(entry.event, RunEvent::Finished { .. }));
+        is_over.then_some(entries)
+    });
+    let (first, last) = (&entries[0], &entries[entries.len() - 1]);
+    Duration::from_millis(u64::try_from(last.at.as_millisecond() - first.at.as_millisecond()).unwrap_or(0))
+}
+
+fn ask_again_and_again(place: &Place, commit: &str, stop: &AtomicBool) {
+    let store = place.store();
+    while !stop.load(Ordering::Relaxed) {
+        let view = store.runs_view().expect("the store can be read");
+        let pending = (0..view.run_count()).filter(|&index| view.run(index).status == RunStatus::Pending).count();
+        // Enough to do, and not more: a queue without end shows nothing new.
+        if pending < ASKERS / 2 {
+            place.review(&["--commit", commit, "--force"]);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn kill_workers(place: &Place, hunt: &Hunt, mut dice: Dice) {
+    let store = place.store();
+    while hunt.killed.load(Ordering::Relaxed) < hunt.kills && Instant::now() < hunt.until {
+        let chosen = {
+            let mut chosen = hunt.chosen.lock().expect("no killer panicked");
+            let view = store.runs_view().expect("the store can be read");
+            let run = (0..view.run_count())
+                .map(|index| view.run(index))
+                .filter(|run| run.status.is_working())
+                .filter_map(|run| run.id.parse::<RunId>().ok())
+                .find(|run| !chosen.contains(run) && store.is_live(run).unwrap_or(false));
+            run.inspect(|run| drop(chosen.insert(run.clone())))
+        };
+        let Some(run) = chosen else {
+            std::thread::sleep(Duration::from_millis(2));
+            continue;
+        };
+        let limit = hunt.attempt.as_micros() as u64 * 5 / 4;
+        std::thread::sleep(Duration::from_micros(dice.below(limit)));
+        // The worker of the present attempt, not of an earlier one, and only while it holds the lock.
+        let record = place.run(&run);
+        if record.status.is_working()
+            && let Some((attempt, worker)) = place.started(&run)
+            && attempt == record.attempt
+            && store.is_live(&run).unwrap_or(false)
+            && rustix::process::kill_process(pid(worker), Signal::KILL).is_ok()
+        {
+            hunt.killed.fetch_add(1, Ordering::Relaxed);
+            let journalled = place.journalled(&run);
+            hunt.recorded.lock().expect("no killer panicked").entry(run.clone()).or_default().extend(journalled);
+            place.revdeck(&["runs", "-n", "1"]);
+        }
+        hunt.chosen.lock().expect("no killer panicked").remove(&run);
+    }
+}
+
+fn check(
+    place: &Place,
+    run: &RunRecord,
+    expected: &BTreeMap<String, BTreeSet<FindingId>>,
+    recorded: Option<&BTreeSet<FindingId>>,
+    seed: u64,
+) {
+    let id = &run.run_id;
+    let hint = format!("run {id} {} in attempt {}, seed {seed}", run.status, run.attempt);
+    let (journalled, findings) = (place.journalled(id), place.finding_ids(id));
+    let expected = &expected[&run.snapshot_commit];
+    assert_eq!(findings, journalled, "output and journal differ: {hint}");
+    assert!(recorded.is_none_or(|recorded| recorded.is_subset(&findings)), "a recorded finding is gone: {hint}");
+    assert_eq!(run.finding_counts.total() as usize, findings.len(), "{hint}");
+    match run.status {
+        RunStatus::Completed => assert_eq!(&findings, expected, "{hint}"),
+        _ => {
+            assert_eq!(run.attempt, 3, "{hint}");
+            assert!(findings.is_subset(expected), "{hint}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! A repository with code that has findings, and looks into its store.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use revdeck::config::Paths;
+use revdeck::domain::{FindingId, RunEvent, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION};
+use revdeck::git::Repo;
+use revdeck::store::{RepoInfo, Store};
+use rustix::process::{Pid, Signal};
+
+use crate::env::TestEnvironment;
+
+/// Longer than anything here takes on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Waits until `condition` gives something.
+pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub fn pid(process: u32) -> Pid {
+    Pid::from_raw(i32::try_from(process).expect("a process id")).expect("a process id")
+}
+
+/// Sends a signal to a process that is there.
+pub fn signal(process: u32, signal: Signal) {
+    rustix::process::kill_process(pid(process), signal).expect("the process is there");
+}
+
+/// Whether a process has ended (it may still wait to be collected).
+pub fn gone(process: u32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    match state {
+        Ok(state) => state.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')),
+        Err(_) => rustix::process::test_kill_process(pid(process)).is_err(),
+    }
+}
+
+pub struct Place {
+    pub test: TestEnvironment,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let place = Self { test: TestEnvironment::new() };
+        place.test.write("README", "a repository\n");
+        place.test.commit("begin");
+        place
+    }
+
+    pub fn settings(&self, text: &str) {
+        let file = Paths::below(&self.test.home()).config_file();
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        std::fs::write(file, text).expect("a file");
+    }
+
+    /// Modules with a few findings each, all different.
+    pub fn modules(&self, folder: &str, count: usize) {
+        for number in 0..count {
+            let seed = folder.bytes().map(usize::from).sum::<usize>() * 1000 + number;
+            let mut text = String::new();
+            for function in 0..2 {
+                let value = seed * 7 + function * 1311 + 5000;
+                let _ = write!(
+                    text,
+                    "def {folder}_{number}_{function}(value):\n    try:\n        return value * {value}\n    except:\n        \
+                     pass\n\n\n",
+                );
+            }
+            self.test.write(&format!("{folder}/module_{number}.py"), text);
+        }
+    }
+
+    pub fn commit_modules(&self, folder: &str, count: usize) -> String {
+        self.modules(folder, count);
+        self.test.commit(folder)
+    }
+
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = self.test.command(env!("CARGO_BIN_EXE_revdeck"));
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("revdeck starts")
+    }
+
+    /// Runs revdeck and expects success; its standard output.
+    pub fn revdeck(&self, arguments: &[&str]) -> String {
+        let output = self.test.revdeck(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "revdeck {arguments:?}: {errors}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Asks for a review; the run that stands for it.
+    pub fn review(&self, arguments: &[&str]) -> RunId {
+        let arguments = [&["review", "--format", "json"], arguments].concat();
+        let answer: serde_json::Value = serde_json::from_str(&self.revdeck(&arguments)).expect("JSON");
+        answer["run"]["run_id"].as_str().expect("a run").parse().expect("an id")
+    }
+
+    pub fn store(&self) -> Store {
+        let repo = Repo::discover(&self.test.repo()).expect("a repository");
+        let info = RepoInfo {
+            version: SCHEMA_VERSION,
+            key: repo.key(),
+            name: repo.name(),
+            common_dir: repo.common_dir().to_string_lossy().into_owned(),
+        };
+        Store::open(&Paths::below(&self.test.home()).state, info).expect("the store opens")
+    }
+
+    pub fn run(&self, run: &RunId) -> RunRecord {
+        self.store().run(run).expect("the store can be read").expect("the run is there")
+    }
+
+    pub fn ended(&self, run: &RunId) -> RunRecord {
+        wait_for("the end of the run", || Some(self.run(run)).filter(|run| run.status.is_terminal()))
+    }
+
+    /// Every line of `runs.ndjson`.
+    pub fn lines(&self) -> Vec<RunRecord> {
+        let text = std::fs::read_to_string(self.store().root().join("runs.ndjson")).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The present records, oldest first.
+    pub fn runs(&self) -> Vec<RunRecord> {
+        let mut runs: Vec<RunRecord> = Vec::new();
+        for line in self.lines() {
+            match runs.iter_mut().find(|run| run.run_id == line.run_id) {
+                Some(run) => *run = line,
+                None => runs.push(line),
+            }
+        }
+        runs
+    }
+
+    pub fn newest(&self) -> Option<RunId> {
+        self.runs().pop().map(|run| run.run_id)
+    }
+
+    /// The statuses of a run in order, each once.
+    pub fn statuses(&self, run: &RunId) -> Vec<RunStatus> {
+        let mut statuses: Vec<RunStatus> =
+            self.lines().into_iter().filter(|line| line.run_id == *run).map(|line| line.status).collect();
+        statuses.dedup();
+        statuses
+    }
+
+    pub fn events(&self, run: &RunId) -> Vec<RunEvent> {
+        let entries = self.store().read_journal(run).expect("the journal can be read");
+        entries.into_iter().map(|entry| entry.event).collect()
+    }
+
+    /// Attempt and process id of the last worker that began.
+    pub fn started(&self, run: &RunId) -> Option<(u32, u32)> {
+        self.events(run).into_iter().rev().find_map(|event| match event {
+            RunEvent::Started { attempt, worker } => Some((attempt, worker)),
+            _ => None,
+        })
+    }
+
+    /// The process id of the worker of the last attempt that began.
+    pub fn worker(&self, run: &RunId) -> Option<u32> {
+        self.started(run).map(|(_, worker)| worker)
+    }
+
+    pub fn attempt(&self, run: &RunId) -> Option<u32> {
+        self.started(run).map(|(attempt, _)| attempt)
+    }
+
+    /// The findings that the journal holds.
+    pub fn journalled(&self, run: &RunId) -> BTreeSet<FindingId> {
+        let mut ids = BTreeSet::new();
+        for event in self.events(run) {
+            if let RunEvent::Finding { finding } = event {
+                assert!(
+                    ids.insert(finding.finding_id.clone()),
+                    "{} is in the journal of {run} twice",
+                    finding.finding_id
+                );
+            }
+        }
+        ids
+    }
+
+    pub fn output_path(&self, run: &RunId) -> PathBuf {
+        self.store().root().join("outputs").join(format!("{run}.json"))
+    }
+
+    pub fn output(&self, run: &RunId) -> Option<RunOutput> {
+        let bytes = std::fs::read(self.output_path(run)).ok()?;
+        Some(serde_json::from_slice(&bytes).expect("an output can be read"))
+    }
+
+    /// The findings of the output; empty when there is none.
+    pub fn finding_ids(&self, run: &RunId) -> BTreeSet<FindingId> {
+        let mut ids = BTreeSet::new();
+        for finding in self.output(run).map(|output| output.findings).unwrap_or_default() {
+            assert!(ids.insert(finding.finding_id.clone()), "{} is in the output of {run} twice", finding.finding_id);
+        }
+        ids
+    }
+
+    /// Leaves the first `entries` lines of a journal.
+    pub fn cut_journal(&self, run: &RunId, entries: usize) {
+        let path = self.store().root().join("events").join(format!("{run}.jsonl"));
+        let text = std::fs::read_to_string(&path).expect("the journal");
+        let kept: String = text.split_inclusive('\n').take(entries).collect();
+        std::fs::write(path, kept).expect("the journal is writable");
+    }
+
+    /// Takes back the last line of a run and puts another in its place, as if its worker had died before.
+    pub fn rewrite_last_line(&self, run: &RunId, change: impl FnOnce(&mut RunRecord)) {
+        let mut record = self.run(run);
+        change(&mut record);
+        let path = self.store().root().join("runs.ndjson");
+        let text = std::fs::read_to_string(&path).expect("the runs");
+        let mut lines: Vec<&str> = text.lines().collect();
+        while lines.last().is_some_and(|line| {
+            serde_json::from_str::<RunRecord>(line).is_ok_and(|line| line.run_id == *run && line.status.is_terminal())
+        }) {
+            lines.pop();
+        }
+        let line = serde_json::to_string(&record).expect("a record");
+        lines.push(&line);
+        std::fs::write(path, lines.join("\n") + "\n").expect("the runs are writable");
+    }
+}
