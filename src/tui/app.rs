@@ -196,6 +196,8 @@ pub struct App {
     pub runs: Vec<RunEntry>,
     pub run_cursor: Cursor,
     pub unfolded: HashSet<String>,
+    /// To be selected as soon as the view knows it.
+    pub awaited_run: Option<String>,
 
     pub findings: Vec<u32>,
     pub finding_cursor: Cursor,
@@ -282,6 +284,7 @@ impl App {
             runs: Vec::new(),
             run_cursor: Cursor::default(),
             unfolded: HashSet::new(),
+            awaited_run: None,
             findings: Vec::new(),
             finding_cursor: Cursor::default(),
             filter_text: filter::DEFAULT.to_owned(),

@@ -73,11 +73,10 @@ impl Doc {
         }
     }
 
-    /// A heading, drawn with a rule to the right edge.
+    /// A heading; a fact about it at the right edge.
     pub fn heading(&mut self, text: &str, tail: &str) {
         self.blank();
         let mut line = Line::of(Role::Title, text);
-        line.fill = Some(Role::Rule);
         if !tail.is_empty() {
             line = line.tail(Role::Faint, tail);
         }

@@ -11,6 +11,7 @@ use std::thread;
 
 use super::load::Loader;
 use super::message::{Asked, Command, Message, Subject, Tab, TriageLine, TriageOrder};
+use super::terminal::Mailbox;
 use crate::config::Ambient;
 use crate::domain::{Actor, Disposition, RunId, Scope, Source, TriageAction};
 use crate::policy;
@@ -22,7 +23,7 @@ pub const WORKER: &str = "revdeck-cockpit-";
 
 /// Hands commands to their threads.
 pub struct Effects {
-    messages: Sender<Message>,
+    messages: Mailbox,
     reader: Sender<Read>,
     writer: Sender<TriageOrder>,
     runner: Sender<Ask>,
@@ -42,7 +43,7 @@ enum Ask {
 
 impl Effects {
     /// Starts the threads. The store is read at once, runs whose worker is gone are settled.
-    pub fn start(loader: Loader, runner: Runner, ambient: Ambient, messages: Sender<Message>) -> Self {
+    pub fn start(loader: Loader, runner: Runner, ambient: Ambient, messages: Mailbox) -> Self {
         let written = Arc::new(AtomicU64::new(0));
         let store = runner.store.clone();
         let (reader, reads) = channel();
@@ -91,7 +92,7 @@ impl Effects {
     }
 }
 
-fn worker(name: &str, messages: Sender<Message>, work: impl FnOnce() + Send + 'static) {
+fn worker(name: &str, messages: Mailbox, work: impl FnOnce() + Send + 'static) {
     let named = name.to_owned();
     let spawned = thread::Builder::new().name(format!("{WORKER}{name}")).spawn(move || {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
@@ -109,7 +110,7 @@ fn worker(name: &str, messages: Sender<Message>, work: impl FnOnce() + Send + 's
 }
 
 /// The store as it is, and again whenever it changes.
-fn watch(store: &Store, written: &AtomicU64, messages: &Sender<Message>) {
+fn watch(store: &Store, written: &AtomicU64, messages: &Mailbox) {
     let mut tail = store.tail();
     let mut known: Option<Arc<View>> = None;
     loop {
@@ -140,7 +141,7 @@ fn watch(store: &Store, written: &AtomicU64, messages: &Sender<Message>) {
 }
 
 /// Pages, the newest wish first: what was wished for before it is no longer on the screen.
-fn read(mut loader: Loader, reads: &Receiver<Read>, messages: &Sender<Message>) {
+fn read(mut loader: Loader, reads: &Receiver<Read>, messages: &Mailbox) {
     while let Ok(first) = reads.recv() {
         let (mut page, mut files) = (None, None);
         for wish in std::iter::once(first).chain(reads.try_iter()) {
@@ -163,13 +164,7 @@ fn read(mut loader: Loader, reads: &Receiver<Read>, messages: &Sender<Message>) 
 }
 
 /// Decisions: stored first, told after.
-fn write(
-    store: &Store,
-    ambient: &Ambient,
-    orders: &Receiver<TriageOrder>,
-    written: &AtomicU64,
-    messages: &Sender<Message>,
-) {
+fn write(store: &Store, ambient: &Ambient, orders: &Receiver<TriageOrder>, written: &AtomicU64, messages: &Mailbox) {
     while let Ok(order) = orders.recv() {
         let result = decide(store, ambient, &order);
         let written = match &result {
@@ -213,7 +208,7 @@ fn decide(store: &Store, ambient: &Ambient, order: &TriageOrder) -> Result<Vec<D
     Ok(lines)
 }
 
-fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Sender<Message>) {
+fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Mailbox) {
     while let Ok(wish) = asks.recv() {
         let message = match wish {
             Ask::Recover => match runner.recover() {
@@ -255,7 +250,7 @@ fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Sender<Message>) {
 }
 
 /// Filters; of several wishes only the newest matters.
-fn sift(filters: &Receiver<Command>, messages: &Sender<Message>) {
+fn sift(filters: &Receiver<Command>, messages: &Mailbox) {
     while let Ok(first) = filters.recv() {
         let Some(Command::Filter { serial, view, filter, known }) =
             std::iter::once(first).chain(filters.try_iter()).last()

@@ -77,7 +77,7 @@ actions! {
         NextPane "next_pane" "next pane" "next pane",
         PreviousPane "previous_pane" "previous pane" "previous pane",
         Left "left" "left" "previous tab, back to the list",
-        Right "right" "right" "into the detail, next tab",
+        Right "right" "detail" "into the detail, next tab",
         Open "open" "open" "open what is selected",
         Back "back" "back" "one step back; never quits",
         NextTab "next_tab" "next tab" "next tab",

@@ -32,7 +32,6 @@ mod view;
 mod tests;
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
@@ -46,7 +45,7 @@ pub use view::draw;
 use app::{App, Place, Setup};
 use keymap::Keymap;
 use message::{Command, End, Message};
-use terminal::{Keyboard, Terminal};
+use terminal::{Events, Mailbox, Terminal};
 use theme::{Background, Depth, Theme};
 
 use crate::config::{self, Ambient, ColorChoice, Paths, Settings};
@@ -76,8 +75,8 @@ pub enum TuiError {
     Terminal(#[from] io::Error),
 }
 
-/// Runs of the first frame: more than any screen shows.
-const FIRST_RUNS: usize = 150;
+/// Runs of the first frame: as many as an ordinary screen shows. Each costs a small file to read.
+const FIRST_RUNS: usize = 24;
 
 /// Runs the cockpit until the user quits. Reviews go on without it.
 pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
@@ -89,7 +88,12 @@ pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
         Ok(view) => {
             let now = app.now;
             // Pages are asked for again once the threads are there.
-            update(&mut app, now, Message::Viewed { view, written: 0 });
+            for command in update(&mut app, now, Message::Viewed { view, written: 0 }) {
+                if let Command::Filter { serial, view, filter, known } = command {
+                    let rows = filter.rows(&view, &known);
+                    update(&mut app, now, Message::Filtered { serial, view, rows });
+                }
+            }
             app.loading = None;
             app.files_of.clear();
         }
@@ -102,18 +106,16 @@ pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
     if asks_background(&app) {
         terminal.write(terminal::ASK_BACKGROUND)?;
     }
-    let (sender, receiver) = channel();
-    let ours = sender.clone();
-    let keyboard = Keyboard::start(move |input| ours.send(Message::Input(input)).is_ok())?;
-    listen_to_signals(sender.clone())?;
+    let (events, mailbox) = Events::new()?;
+    listen_to_signals(mailbox.clone())?;
     let root = runner.repo.root();
     let repo = Repo::discover(&root).ok();
     let filter =
         Filter { max_file_bytes: runner.settings.max_file_bytes, ignored_paths: runner.settings.ignored_paths.clone() };
     let loader = load::Loader::new(runner.store.clone(), repo, filter, ledger);
-    let effects = effects::Effects::start(loader, runner, Ambient::system(), sender);
-    let mut cockpit = Running { app, screen, terminal, keyboard, effects, root, clock: Ambient::system() };
-    let end = cockpit.run(&receiver);
+    let effects = effects::Effects::start(loader, runner, Ambient::system(), mailbox);
+    let mut cockpit = Running { app, screen, terminal, events, effects, root, clock: Ambient::system() };
+    let end = cockpit.run();
     let left = cockpit.terminal.leave();
     match end {
         // The terminal is gone: that it cannot be given back is no news.
@@ -137,7 +139,7 @@ fn setup(runner: &Runner, columns: u16, rows: u16) -> Setup {
     Setup {
         columns,
         rows,
-        zone: jiff::tz::TimeZone::system(),
+        zone: zone(variable),
         place: Place {
             repository: runner.repo.name(),
             branch: runner.repo.branch(),
@@ -150,6 +152,18 @@ fn setup(runner: &Runner, columns: u16, rows: u16) -> Setup {
         glyphs: if runner.settings.ascii { glyphs::ASCII } else { glyphs::UNICODE },
         notices,
     }
+}
+
+/// The local time zone. The system's own file is read directly: looking zones up by name walks through all of them, which
+/// takes longer than the rest of the start.
+fn zone(variable: impl Fn(&str) -> Option<String>) -> jiff::tz::TimeZone {
+    if variable("TZ").is_none()
+        && let Ok(bytes) = std::fs::read("/etc/localtime")
+        && let Ok(zone) = jiff::tz::TimeZone::tzif("local", &bytes)
+    {
+        return zone;
+    }
+    jiff::tz::TimeZone::system()
 }
 
 /// The theme of the settings; `auto` takes what the environment says and waits for the terminal's answer.
@@ -194,7 +208,7 @@ fn asks_background(app: &App) -> bool {
     !app.theme_is_set && matches!(app.depth, Depth::Indexed256 | Depth::True) && term != "linux"
 }
 
-fn listen_to_signals(sender: Sender<Message>) -> io::Result<()> {
+fn listen_to_signals(mailbox: Mailbox) -> io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGWINCH])?;
     std::thread::Builder::new().name(format!("{}signals", effects::WORKER)).spawn(move || {
         for signal in signals.forever() {
@@ -206,7 +220,7 @@ fn listen_to_signals(sender: Sender<Message>) -> io::Result<()> {
                 SIGHUP => Message::Ended(End::HungUp),
                 _ => Message::Ended(End::Terminated),
             };
-            if sender.send(message).is_err() {
+            if mailbox.send(message).is_err() {
                 return;
             }
         }
@@ -218,7 +232,7 @@ struct Running {
     app: App,
     screen: Screen,
     terminal: Terminal,
-    keyboard: Keyboard,
+    events: Events,
     effects: effects::Effects,
     root: std::path::PathBuf,
     clock: Ambient,
@@ -228,27 +242,22 @@ struct Running {
 type Going = std::ops::ControlFlow<Option<End>>;
 
 impl Running {
-    fn run(&mut self, messages: &Receiver<Message>) -> io::Result<Option<End>> {
+    fn run(&mut self) -> io::Result<Option<End>> {
         // What the first frame showed asks for its pages.
         let mut next = Some(Message::Tick);
         loop {
             let message = match next.take() {
                 Some(message) => message,
                 // Only while a run lives does the passing of time change what is shown.
-                None if self.app.is_live() => match messages.recv_timeout(Duration::from_secs(1)) {
-                    Ok(message) => message,
-                    Err(RecvTimeoutError::Timeout) => Message::Tick,
-                    Err(RecvTimeoutError::Disconnected) => return Ok(None),
-                },
-                None => match messages.recv() {
-                    Ok(message) => message,
-                    Err(_) => return Ok(None),
-                },
+                None => {
+                    let patience = self.app.is_live().then_some(Duration::from_secs(1));
+                    self.events.next(patience).unwrap_or(Message::Tick)
+                }
             };
             if let Going::Break(end) = self.handle(message)? {
                 return Ok(end);
             }
-            while let Ok(message) = messages.try_recv() {
+            while let Some(message) = self.events.ready() {
                 if let Going::Break(end) = self.handle(message)? {
                     return Ok(end);
                 }
@@ -290,7 +299,7 @@ impl Running {
         let setting = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_default();
         let file = self.root.join(path);
         self.terminal.leave()?;
-        let edited = self.keyboard.parked(|| editor::run(&setting, &self.root, &file, line));
+        let edited = editor::run(&setting, &self.root, &file, line);
         self.terminal.take_again()?;
         self.fit();
         Ok(edited)

@@ -85,7 +85,8 @@ impl Screen {
             while x < width {
                 let column = usize::from(x);
                 let wide = cell_width(&new[column]);
-                let same = !*stale && (x..(x + wide).min(width)).all(|x| old[usize::from(x)] == new[usize::from(x)]);
+                let same = !*stale
+                    && (x..(x + wide).min(width)).all(|x| looks_like(&old[usize::from(x)], &new[usize::from(x)]));
                 if same {
                     x += wide;
                     continue;
@@ -115,7 +116,13 @@ impl Screen {
                     continue;
                 }
                 let cell = &new[column];
-                set_pen(bytes, &mut pen, Pen { fg: cell.fg, bg: cell.bg, modifier: cell.modifier });
+                // A blank takes any pen that has its background and draws no line.
+                let fits = is_space(cell)
+                    && pen.bg == cell.bg
+                    && !pen.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED | Modifier::CROSSED_OUT);
+                if !fits {
+                    set_pen(bytes, &mut pen, Pen { fg: cell.fg, bg: cell.bg, modifier: cell.modifier });
+                }
                 bytes.extend_from_slice(cell.symbol().as_bytes());
                 x += wide;
                 // Beyond the last column a terminal's cursor is in doubt; so it is after characters whose width
@@ -130,6 +137,15 @@ impl Screen {
             bytes.extend_from_slice(b"\x1b[?2026l");
         }
     }
+}
+
+/// Whether two cells look the same: the colour of a blank shows only behind it.
+fn looks_like(one: &Cell, other: &Cell) -> bool {
+    one == other || (is_space(one) && is_space(other) && one.bg == other.bg)
+}
+
+fn is_space(cell: &Cell) -> bool {
+    cell.symbol() == " " && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
 }
 
 fn cell_width(cell: &Cell) -> u16 {

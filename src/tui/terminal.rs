@@ -1,27 +1,32 @@
 //! The terminal: taken over, given back, whatever happens.
 //!
-//! Invariants: after [`Terminal::leave`], a panic of the main thread, SIGTERM or SIGHUP the terminal is as it was found;
-//! the input thread reads nothing while an editor has the terminal.
+//! Invariants: after [`Terminal::leave`], a panic of the main thread, SIGTERM or SIGHUP the terminal is as it was found.
+//! The loop reads the terminal itself, so that an editor that it waits for has all of the input, and a key takes no way
+//! over another thread.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::input::{Input, Parser};
+use super::input::Parser;
+use super::message::{End, Message};
 
 /// Alternate screen, cursor hidden, bracketed paste.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h";
 const LEAVE: &[u8] = b"\x1b[?2004l\x1b[0m\x1b[?25h\x1b[?1049l";
 /// Asks for the background colour; whoever does not know the question ignores it.
 pub const ASK_BACKGROUND: &[u8] = b"\x1b]11;?\x1b\\";
-/// A lone Esc is one when nothing follows for so long (milliseconds).
-const ESC_WAIT: i64 = 25;
+/// A lone Esc is one when nothing follows for so long.
+const ESC_WAIT: Duration = Duration::from_millis(25);
 
 /// Whether the terminal is ours at present: for the panic hook, which has no other way to know.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -99,72 +104,97 @@ pub fn restore_on_panic() {
     }));
 }
 
-/// The input side: a thread that reads the terminal and can be told to let go of it.
-pub struct Keyboard {
-    wake: PipeWriter,
-    parked: Receiver<()>,
-    resume: SyncSender<()>,
+/// Where threads put their messages: the channel, and a byte that wakes the loop, which waits for keys as well.
+#[derive(Debug, Clone)]
+pub struct Mailbox {
+    sender: Sender<Message>,
+    wake: Arc<PipeWriter>,
 }
 
-impl Keyboard {
-    /// Starts the thread; what is typed goes to `send`, which says whether anybody still listens.
-    pub fn start(send: impl Fn(Input) -> bool + Send + 'static) -> io::Result<Self> {
-        let (reader, wake) = io::pipe()?;
-        let (parking, parked) = sync_channel(0);
-        let (resume, resumed) = sync_channel(0);
+/// Nobody reads the messages any more.
+#[derive(Debug)]
+pub struct Gone;
+
+impl Mailbox {
+    pub fn send(&self, message: Message) -> Result<(), Gone> {
+        self.sender.send(message).map_err(|_| Gone)?;
+        // A full pipe wakes as well as one with a byte more.
+        let _ = (&*self.wake).write(b"!");
+        Ok(())
+    }
+}
+
+/// Keys and messages, waited for in one place.
+pub struct Events {
+    tty: File,
+    wake: PipeReader,
+    messages: Receiver<Message>,
+    parser: Parser,
+    ready: VecDeque<Message>,
+}
+
+impl Events {
+    pub fn new() -> io::Result<(Self, Mailbox)> {
+        let (reader, writer) = io::pipe()?;
+        for end in [reader.as_fd(), writer.as_fd()] {
+            rustix::fs::fcntl_setfl(end, rustix::fs::OFlags::NONBLOCK)?;
+        }
+        let (sender, messages) = channel();
         let tty = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        thread::Builder::new()
-            .name(format!("{}keyboard", super::effects::WORKER))
-            .spawn(move || listen(tty, reader, &parking, &resumed, &send))?;
-        Ok(Self { wake, parked, resume })
+        let events = Self { tty, wake: reader, messages, parser: Parser::default(), ready: VecDeque::new() };
+        Ok((events, Mailbox { sender, wake: Arc::new(writer) }))
     }
 
-    /// Lets `work` have the terminal's input.
-    pub fn parked<T>(&self, work: impl FnOnce() -> T) -> T {
-        let is_parked = (&self.wake).write_all(b"p").is_ok() && self.parked.recv().is_ok();
-        let result = work();
-        if is_parked {
-            let _ = self.resume.send(());
-        }
-        result
+    /// What is there already, without waiting for more.
+    pub fn ready(&mut self) -> Option<Message> {
+        self.ready.pop_front().or_else(|| self.messages.try_recv().ok())
     }
-}
 
-fn listen(
-    mut tty: File,
-    mut wake: PipeReader,
-    parking: &SyncSender<()>,
-    resumed: &Receiver<()>,
-    send: &dyn Fn(Input) -> bool,
-) {
-    let mut parser = Parser::default();
-    let mut inputs = Vec::new();
-    let mut bytes = [0; 4096];
-    loop {
-        let patience = parser.is_waiting().then(|| rustix::fs::Timespec { tv_sec: 0, tv_nsec: ESC_WAIT * 1_000_000 });
-        let mut waiting = [PollFd::new(&tty, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
-        match poll(&mut waiting, patience.as_ref()) {
-            Ok(0) => parser.flush(&mut inputs),
-            Ok(_) if !waiting[1].revents().is_empty() => {
-                let _ = wake.read(&mut [0; 1]);
-                if parking.send(()).is_err() || resumed.recv().is_err() {
-                    return;
+    /// Waits for the next one; `None` when the patience has come to its end.
+    pub fn next(&mut self, patience: Option<Duration>) -> Option<Message> {
+        let deadline = patience.map(|patience| Instant::now() + patience);
+        loop {
+            if let Some(message) = self.ready() {
+                return Some(message);
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let timeout =
+                if self.parser.is_waiting() { Some(left.map_or(ESC_WAIT, |left| left.min(ESC_WAIT))) } else { left };
+            let timeout = timeout.and_then(|time| rustix::fs::Timespec::try_from(time).ok());
+            let mut waiting = [PollFd::new(&self.tty, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
+            match poll(&mut waiting, timeout.as_ref()) {
+                Ok(0) if self.parser.is_waiting() => {
+                    let mut inputs = Vec::new();
+                    self.parser.flush(&mut inputs);
+                    self.ready.extend(inputs.into_iter().map(Message::Input));
                 }
-                parser = Parser::default();
+                Ok(0) => return None,
+                Ok(_) => {
+                    let (typed, woken) = (!waiting[0].revents().is_empty(), !waiting[1].revents().is_empty());
+                    if woken {
+                        let _ = self.wake.read(&mut [0; 4096]);
+                    }
+                    if typed {
+                        self.read();
+                    }
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return Some(Message::Ended(End::HungUp)),
             }
-            Ok(_) => match tty.read(&mut bytes) {
-                Ok(0) => return,
-                Ok(n) => parser.feed(&bytes[..n], &mut inputs),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
-            },
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return,
         }
-        for input in inputs.drain(..) {
-            if !send(input) {
-                return;
+    }
+
+    fn read(&mut self) {
+        let mut bytes = [0; 4096];
+        match self.tty.read(&mut bytes) {
+            Ok(n) if n > 0 => {
+                let mut inputs = Vec::new();
+                self.parser.feed(&bytes[..n], &mut inputs);
+                self.ready.extend(inputs.into_iter().map(Message::Input));
             }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Without a terminal there is nobody to show anything to, whether or not the hang-up was signalled.
+            _ => self.ready.push_back(Message::Ended(End::HungUp)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::domain::{FindingStatus, RunStatus, Scope};
-use crate::store::{FindingRow, RunRow, ViewBuilder};
+use crate::store::{RunRow, ViewBuilder};
 use crate::tui::app::{App, FirstReview, Overlay, Pane};
 use crate::tui::message::{Asked, Command, Message, Subject, Tab, TriageOrder};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::app::{App, FirstReview, Pane, RunEntry, Tone};
 use super::super::filter::{Filter, Known};
 use super::super::message::{Command, FileRow, FileState, Subject, Tab};
-use crate::domain::RunStatus;
+use crate::domain::{FindingStatus, RunStatus};
 use crate::store::View;
 
 /// Up to here filtering takes less time than telling another thread to do it.
@@ -66,6 +66,7 @@ pub fn filtered(app: &mut App, serial: u64, view: Arc<View>, rows: Vec<u32>) {
     let run = app.run().map(|run| run.id.to_owned());
     // A selected finding that is no longer in the list hands over to the next one that is.
     let near = selected.as_deref().and_then(|id| view.finding_index(id)).and_then(|index| u32::try_from(index).ok());
+    let shown_before = shown_finding(app);
     app.view = view;
     app.findings = rows;
     let at = near.map_or(0, |index| app.findings.partition_point(|row| *row < index));
@@ -76,11 +77,19 @@ pub fn filtered(app: &mut App, serial: u64, view: Arc<View>, rows: Vec<u32>) {
         marks.retain(|id| app.view.finding_index(id).is_some());
         app.marks = marks;
         rebuild_runs(app, run.as_deref());
-        changed_under_detail(app);
+        let same_finding = shown_before == shown_finding(app);
+        changed_under_detail(app, same_finding);
         if app.filter_shown == 1 {
             first_focus(app);
         }
     }
+}
+
+/// What a page of the selected finding depends on.
+fn shown_finding(app: &App) -> Option<(String, String, FindingStatus, u32)> {
+    let Subject::Finding(id) = &app.subject else { return None };
+    let row = app.finding_by_id(id)?;
+    Some((row.id.to_owned(), row.last_run.to_owned(), row.status, row.line_start))
 }
 
 /// The first rows are here: start where there is something to decide.
@@ -129,6 +138,9 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
         position(app, index).or_else(|| replaced_by(&app.view, index).and_then(|root| position(app, root)))
     });
     app.run_cursor.moved(at.unwrap_or(0), app.runs.len(), height);
+    if let Some(id) = app.awaited_run.take() {
+        select_run(app, &id);
+    }
 }
 
 fn position(app: &App, index: usize) -> Option<usize> {
@@ -150,17 +162,22 @@ fn replaced_by(view: &View, index: usize) -> Option<usize> {
 
 /// Selects a run, for instance the one that a request came to.
 pub fn select_run(app: &mut App, id: &str) {
-    let Some(at) = app.view.run_index(id).and_then(|index| position(app, index)) else { return };
+    let Some(index) = app.view.run_index(id) else {
+        // The store has it, the view has not yet.
+        app.awaited_run = Some(id.to_owned());
+        return;
+    };
+    let Some(at) = position(app, index) else { return };
     let height = app.height(Pane::Runs);
     app.run_cursor.go(at, app.runs.len(), height);
 }
 
 /// The view is another one: pages that could say something else now are read again.
-fn changed_under_detail(app: &mut App) {
+fn changed_under_detail(app: &mut App, same_finding: bool) {
     let stale = match (&app.detail, app.tab) {
         (None, _) => false,
         (Some(_), Tab::Ledger) => true,
-        (Some((Subject::Finding(_), ..)), Tab::Page | Tab::Diff) => true,
+        (Some((Subject::Finding(_), ..)), Tab::Page | Tab::Diff) => !same_finding || shows_unfinished(app),
         (Some((Subject::Run(run) | Subject::File { run, .. }, ..)), _) => {
             let status = app.view.run_index(run).map(|index| app.view.run(index).status);
             status.is_none_or(|status| !status.is_terminal()) || shows_unfinished(app)

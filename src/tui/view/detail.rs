@@ -64,8 +64,7 @@ fn tabs(painter: &mut Painter<'_>, area: Rect) {
 
 fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &Line, wanted: &str) {
     let mut right = x + width;
-    let heading = line.fill == Some(Role::Rule);
-    if let Some(role) = line.fill.filter(|_| !heading) {
+    if let Some(role) = line.fill {
         let style = painter.style(role);
         let behind = ratatui::style::Style { fg: None, add_modifier: Default::default(), ..style };
         painter.fill(Rect::new(x, y, width, 1), behind);
@@ -90,15 +89,12 @@ fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &Line,
                 super::super::doc::head(&piece.text, usize::from(room - 1)).0,
                 painter.app.glyphs.ellipsis
             );
-            at += painter.put(at, y, room, &cut, piece.role);
+            painter.put(at, y, room, &cut, piece.role);
             break;
         }
         at += painter.put(at, y, room, &piece.text, piece.role);
     }
     painter.over(None);
-    if heading && at + 1 < right {
-        painter.rule(at + 1, y, right - at - 1, Role::Rule);
-    }
     if !wanted.is_empty() && filter::holds(&line.plain(), wanted) {
         let style = painter.style(Role::Match);
         let plain = line.plain();

@@ -96,6 +96,16 @@ impl<'a> Painter<'a> {
             return;
         }
         let mut x = x;
+        if text.is_ascii() {
+            for byte in text.bytes() {
+                if x >= right {
+                    return;
+                }
+                self.buffer[(x, y)].set_char(char::from(byte)).set_style(style);
+                x += 1;
+            }
+            return;
+        }
         for grapheme in text.graphemes(true) {
             let width = grapheme.width() as u16;
             if width == 0 {

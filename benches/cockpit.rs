@@ -1,0 +1,153 @@
+//! The cockpit's own share of a key with 100,000 findings: `cargo bench --bench cockpit`. Targets: an update and the
+//! frame after it together under 2 ms, under 1,000 bytes a key.
+//!
+//! What the whole program takes from key to byte is measured from outside, in a pseudo-terminal.
+
+use std::sync::{Arc, LazyLock};
+
+use divan::{Bencher, black_box};
+use revdeck::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
+use revdeck::store::{FindingRow, RunRow, View, ViewBuilder};
+use revdeck::tui::app::{App, Place, Setup};
+use revdeck::tui::filter::{Filter, Known};
+use revdeck::tui::input::{Input, Key};
+use revdeck::tui::keymap::{self, Keymap};
+use revdeck::tui::message::{Command, Message};
+use revdeck::tui::theme::{Background, Depth, Theme};
+use revdeck::tui::{Screen, draw, glyphs, update};
+
+fn main() {
+    divan::main();
+}
+
+const RUNS: usize = 10_000;
+const FINDINGS: usize = 100_000;
+const NOW: i64 = 1_772_625_600_000;
+
+static LARGE: LazyLock<Arc<View>> = LazyLock::new(|| {
+    let mut builder = ViewBuilder::default();
+    let run_ids: Vec<String> = (0..RUNS).map(|n| format!("ar_{:026}", RUNS - n)).collect();
+    for id in &run_ids {
+        builder.run(RunRow {
+            id,
+            status: RunStatus::Completed,
+            scope: "worktree",
+            reviewer: "builtin",
+            model: "",
+            branch: "main",
+            created_ms: NOW - 3_600_000,
+            updated_ms: NOW - 3_599_000,
+            counts: [1, 2, 3, 4],
+            tokens: 0,
+            files_total: 12,
+            files_covered: 12,
+            hunks_total: 31,
+            hunks_covered: 31,
+            attempt: 1,
+            superseded_by: "",
+            diff_fingerprint: "",
+            scope_hash: "",
+            policy_version: "",
+            snapshot_commit: "3fa2c1d09b7e4851aa",
+            head_commit: "",
+            worktree: "/repo",
+        });
+    }
+    for n in 0..FINDINGS {
+        let (id, run) = (format!("f_{n:016}"), &run_ids[n * RUNS / FINDINGS]);
+        let path = format!("src/part{}/module{}.rs", n % 37, n % 211);
+        let title = format!("function `step_{n}` is complex: cyclomatic {}", 16 + n % 30);
+        builder.finding(FindingRow {
+            id: &id,
+            first_run: run,
+            last_run: run,
+            status: FindingStatus::ALL[n % 5],
+            priority: Priority::ALL[n % 4],
+            severity: Severity::Medium,
+            kind: Kind::SMELLS[n % 11],
+            path: &path,
+            line_start: 48,
+            line_end: 50,
+            title: &title,
+        });
+    }
+    builder.build()
+});
+
+/// An app at 200x60 that shows everything.
+fn app() -> App {
+    let mut app = App::new(Setup {
+        columns: 200,
+        rows: 60,
+        zone: jiff::tz::TimeZone::UTC,
+        place: Place { repository: "sample".into(), branch: "main".into(), window_tokens: 70_000 },
+        keymap: Keymap::parse(keymap::DEFAULT).0,
+        theme: Theme::fitting(Background::Dark, Depth::Indexed256),
+        depth: Depth::Indexed256,
+        theme_is_set: true,
+        glyphs: glyphs::UNICODE,
+        notices: Vec::new(),
+    });
+    let commands = update(&mut app, NOW, Message::Viewed { view: Arc::clone(&LARGE), written: 0 });
+    for command in commands {
+        if let Command::Filter { serial, view, filter, known } = command {
+            let rows = filter.rows(&view, &known);
+            update(&mut app, NOW, Message::Filtered { serial, view, rows });
+        }
+    }
+    app
+}
+
+fn key(name: &str) -> Message {
+    Message::Input(Input::Key(name.parse().unwrap_or(Key::plain(revdeck::tui::input::Code::Esc))))
+}
+
+/// A key and the bytes of the frame after it.
+#[divan::bench(args = ["j", "k", "Ctrl-d", "1", "G", "?"])]
+fn key_to_bytes(bencher: Bencher, name: &str) {
+    let mut app = app();
+    let mut screen = Screen::new(200, 60);
+    screen.frame(|buffer| draw(&app, buffer));
+    let (mut keys, mut bytes) = (0, 0);
+    bencher.bench_local(|| {
+        update(&mut app, NOW, key(name));
+        let frame = screen.frame(|buffer| draw(&app, buffer));
+        keys += 1;
+        bytes += frame.len();
+        black_box(frame.len())
+    });
+    #[allow(clippy::print_stderr, reason = "a figure that divan has no column for")]
+    {
+        eprintln!("{name}: {} bytes a key on average", bytes / keys.max(1));
+    }
+}
+
+#[divan::bench]
+fn first_frame(bencher: Bencher) {
+    let app = app();
+    bencher.bench_local(|| {
+        let mut screen = Screen::new(200, 60);
+        black_box(screen.frame(|buffer| draw(&app, buffer)).len())
+    });
+}
+
+/// What another thread does while a filter is typed.
+#[divan::bench(args = ["status:undecided", "p:0,1 path:src/part3", "cyclomatic 44"])]
+fn filter(bencher: Bencher, text: &str) {
+    let (view, filter, known) = (Arc::clone(&LARGE), Filter::parse(text), Known::default());
+    bencher.bench_local(|| black_box(filter.rows(&view, &known).len()));
+}
+
+/// The store has changed: runs and rows are taken over, the selection is found again.
+#[divan::bench]
+fn new_view(bencher: Bencher) {
+    let mut app = app();
+    let rows: Vec<u32> = Filter::parse("status:undecided").rows(&LARGE, &Known::default());
+    let mut serial = 1_000;
+    bencher.bench_local(|| {
+        serial += 1;
+        // As if it were another one.
+        app.view = Arc::default();
+        update(&mut app, NOW, Message::Filtered { serial, view: Arc::clone(&LARGE), rows: rows.clone() });
+    });
+}
