@@ -6,16 +6,20 @@
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use divan::{Bencher, black_box};
 use revdeck::domain::*;
-use revdeck::store::{RepoInfo, RunRow, Store, View, ViewBuilder};
+use revdeck::store::{Journal, RepoInfo, RunRow, Store, View, ViewBuilder};
 use rusqlite::{Connection, params};
 
 #[path = "support/sample.rs"]
 mod sample;
 
 fn main() {
+    if std::env::args().any(|argument| argument == "turns") {
+        return append::turns();
+    }
     divan::main();
     // Statics are not dropped, and a sample is large.
     for folder in [&*LARGE, &*RECORDS] {
@@ -135,6 +139,49 @@ mod append {
                 .execute([json])
                 .expect("row");
         });
+    }
+
+    /// The same lines to both in turns, so that whatever else the disk does hits both alike.
+    #[allow(clippy::print_stdout, reason = "it is what this is for")]
+    pub fn turns() {
+        const ROUNDS: u64 = 3000;
+        let place = place();
+        let connection = sqlite(place.folder.path());
+        let run = run();
+        let mut journal = place.store.journal(&run.run_id).expect("a journal");
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for n in 1..=ROUNDS {
+            let event = event(&run, n);
+            let entry = JournalEntry { seq: n, at: Time::UNIX_EPOCH, event: event.clone() };
+            let append = |ours: &mut Vec<Duration>, journal: &mut Journal| {
+                let begun = Instant::now();
+                journal.append(Time::UNIX_EPOCH, event.clone()).expect("appended");
+                ours.push(begun.elapsed());
+            };
+            let insert = |theirs: &mut Vec<Duration>| {
+                let begun = Instant::now();
+                let json = serde_json::to_string(&entry).expect("JSON");
+                let mut insert = connection.prepare_cached("INSERT INTO events VALUES (?, ?, ?)").expect("SQL");
+                insert.execute(params![run.run_id.as_str(), n as i64, json]).expect("row");
+                theirs.push(begun.elapsed());
+            };
+            if n % 2 == 0 {
+                append(&mut ours, &mut journal);
+                insert(&mut theirs);
+            } else {
+                insert(&mut theirs);
+                append(&mut ours, &mut journal);
+            }
+        }
+        for (name, times) in [("store", &mut ours), ("sqlite", &mut theirs)] {
+            times.sort();
+            let sum: Duration = times.iter().sum();
+            println!(
+                "{name:7} {ROUNDS} durable findings: {:.0} per second, median {:?}",
+                ROUNDS as f64 / sum.as_secs_f64(),
+                times[times.len() / 2]
+            );
+        }
     }
 
     /// One finding in a run's journal, durable.
@@ -314,11 +361,10 @@ mod open {
     #[divan::bench(sample_count = 50, sample_size = 1)]
     fn complete(bencher: Bencher) {
         let place = &*LARGE;
-        bencher.bench_local(|| {
-            let view = place.store.view().expect("a view");
-            check(&view);
-            assert!(view.memory() < 25_000_000, "{} bytes", view.memory());
-        });
+        let view = place.store.view().expect("a view");
+        check(&view);
+        assert!(view.memory() < 25_000_000, "{} bytes", view.memory());
+        bencher.bench_local(|| place.store.view().expect("a view"));
     }
 
     #[divan::bench(sample_count = 5, sample_size = 1)]

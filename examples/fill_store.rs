@@ -7,17 +7,18 @@
 //!
 //! Paths and HEAD are those of the repository, so that the code at a finding can be shown.
 
-use color_eyre::eyre::{Result, bail};
+use std::error::Error;
+
 use revdeck::git::Repo;
 use revdeck::store::{RepoInfo, Store};
 
 #[path = "../benches/support/sample.rs"]
 mod sample;
 
-fn main() -> Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [runs, findings, home, repository] = arguments.as_slice() else {
-        bail!("usage: fill_store RUNS FINDINGS HOME REPOSITORY");
+        return Err("usage: fill_store RUNS FINDINGS HOME REPOSITORY".into());
     };
     let repo = Repo::discover(repository.as_ref())?;
     let info = RepoInfo {
@@ -28,7 +29,7 @@ fn main() -> Result<()> {
     };
     let store = Store::open(&std::path::Path::new(home).join("state"), info)?;
     if store.runs_view()?.run_count() > 0 {
-        bail!("{} has runs already: give another HOME", store.root().display());
+        return Err(format!("{} has runs already: give another HOME", store.root().display()).into());
     }
     let mut shape = sample::Shape::of(runs.parse()?, findings.parse()?);
     shape.until = revdeck::domain::Time::now();

@@ -124,6 +124,11 @@ pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
             loading.settings[index] = Some((value, Origin::Flag(place)));
         }
     }
+    if inputs.texts != Texts::None
+        && let Some(user) = Document::read(inputs.paths.smells_file(), Links::Follow)?
+    {
+        loading.smells_file(&user)?;
+    }
     let (smells, keymap) = texts(inputs, std::mem::take(&mut loading.smells))?;
     Ok(loading.finish(smells, keymap))
 }
@@ -134,18 +139,13 @@ pub(super) fn defaults() -> Result<Settings, ConfigError> {
     Ok(loading.finish(embedded::SMELLS.to_owned(), embedded::KEYMAP.to_owned()).settings)
 }
 
-/// Smells and keymap with what the user's files, and `over` for the smells, change in them.
+/// Smells with `over` laid over them in order, and the keymap with the user's file laid over it.
 fn texts(inputs: Inputs<'_>, over: Vec<toml::Table>) -> Result<(String, String), ConfigError> {
     let mut smells = embedded::SMELLS.to_owned();
-    if inputs.texts != Texts::None {
-        if let Some(text) = document::overlay(&smells, &inputs.paths.smells_file(), Shape::OfBase)? {
-            smells = text;
-        }
-        if !over.is_empty() {
-            let mut merged = document::embedded(&smells);
-            over.into_iter().for_each(|over| document::merge(&mut merged, over));
-            smells = merged.to_string();
-        }
+    if inputs.texts != Texts::None && !over.is_empty() {
+        let mut merged = document::embedded(&smells);
+        over.into_iter().for_each(|over| document::merge(&mut merged, over));
+        smells = merged.to_string();
     }
     let mut keymap = embedded::KEYMAP.to_owned();
     if inputs.texts == Texts::All
@@ -241,19 +241,26 @@ impl Loading {
         Ok(())
     }
 
+    /// A `[smells]` table of a settings file.
     fn smells(&mut self, document: &Document, over: &DeTable<'_>, layer: Layer) -> Result<(), ConfigError> {
         document::check_shape(document, over, &document::embedded(embedded::SMELLS), "smells")?;
-        for (group, values) in over {
-            let DeValue::Table(values) = values.get_ref() else { continue };
-            for (name, value) in values {
-                let shown = document.text.get(value.span()).unwrap_or_default().to_owned();
-                let key = format!("smells.{}.{}", group.get_ref(), name.get_ref());
-                self.thresholds.push((key, shown, layer.origin(document.place(name.span().start))));
-            }
-        }
+        let changed = thresholds(document, over, layer);
+        self.thresholds.retain(|(key, ..)| changed.iter().all(|(other, ..)| other != key));
+        self.thresholds.extend(changed);
         if let Some(toml::Value::Table(table)) = document::owned(document)?.remove("smells") {
             self.smells.push(table);
         }
+        Ok(())
+    }
+
+    /// The user's own `smells.toml`: below every `[smells]` table.
+    fn smells_file(&mut self, document: &Document) -> Result<(), ConfigError> {
+        let table = document.table()?;
+        document::check_shape(document, &table, &document::embedded(embedded::SMELLS), "")?;
+        let mut changed = thresholds(document, &table, Layer::User);
+        changed.retain(|(key, ..)| self.thresholds.iter().all(|(other, ..)| other != key));
+        self.thresholds.splice(..0, changed);
+        self.smells.insert(0, document::owned(document)?);
         Ok(())
     }
 
@@ -292,6 +299,20 @@ impl Loading {
             .collect();
         Loaded { settings, shown, thresholds: self.thresholds, warnings: self.warnings }
     }
+}
+
+/// The thresholds that a table changes, as they stand in the file.
+fn thresholds(document: &Document, over: &DeTable<'_>, layer: Layer) -> Vec<(String, String, Origin)> {
+    let mut changed = Vec::new();
+    for (group, values) in over {
+        let DeValue::Table(values) = values.get_ref() else { continue };
+        for (name, value) in values {
+            let shown = document.text.get(value.span()).unwrap_or_default().to_owned();
+            let key = format!("smells.{}.{}", group.get_ref(), name.get_ref());
+            changed.push((key, shown, layer.origin(document.place(name.span().start))));
+        }
+    }
+    changed
 }
 
 /// Values by name; every key has one, because the embedded file sets them all (a test sees to it).

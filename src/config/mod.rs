@@ -10,6 +10,8 @@ mod keys;
 mod layers;
 mod paths;
 mod reviewers;
+#[cfg(test)]
+mod tests;
 
 pub use ambient::Ambient;
 pub use document::{Shape, overlay};

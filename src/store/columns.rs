@@ -10,23 +10,16 @@ use super::shelf::{Index, Shelf, Span, Text, hash};
 use super::view::{FindingRow, RunRow};
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
 
-/// The length of a run's id; shorter ones are padded with zeros.
-pub(super) const RUN_ID: usize = 29;
 /// The length of a finding's id.
 pub(super) const FINDING_ID: usize = 18;
 
-/// A finding's id as bytes.
+/// A finding's id as bytes, for tables that hold no text.
 pub(super) type FindingKey = [u8; FINDING_ID];
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct RunCol {
-    /// First, so that it can be borrowed from the row's bytes.
-    id: [u8; RUN_ID],
-    pub(super) status: u8,
-    /// 1 when the run has ended and its findings are in the table for good.
-    pub(super) settled: u8,
-    unused: u8,
+    id: Span,
     created_ms: i64,
     pub(super) updated_ms: i64,
     tokens: u64,
@@ -47,18 +40,20 @@ pub(super) struct RunCol {
     worktree: u32,
     diff_fingerprint: Span,
     snapshot_commit: Span,
+    pub(super) status: u8,
+    /// 1 when the run has ended and its findings are in the table for good.
+    pub(super) settled: u8,
+    unused: [u8; 6],
 }
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct FindingCol {
-    /// First, so that it can be borrowed from the row's bytes.
-    id: FindingKey,
+    id: Span,
     pub(super) status: u8,
     priority: u8,
     severity: u8,
     kind: u8,
-    unused: u16,
     first_run: u32,
     pub(super) last_run: u32,
     path: u32,
@@ -95,11 +90,6 @@ pub(super) fn padded<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
-fn unpadded(bytes: &[u8]) -> &str {
-    let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
-    bytes.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or("")
-}
-
 /// What [`Columns::put_finding`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Put {
@@ -124,16 +114,16 @@ impl Columns {
     }
 
     pub(super) fn find_run(&self, id: &str) -> Option<usize> {
-        let id: [u8; RUN_ID] = padded(id);
-        self.run_ids.find(hash(self.seed, &id), |row| self.runs.bytes(row).starts_with(&id))
+        self.run_ids.find(hash(self.seed, id.as_bytes()), |row| self.run_id(row) == id)
     }
 
-    pub(super) fn find_finding(&self, id: &FindingKey) -> Option<usize> {
-        self.finding_ids.find(hash(self.seed, id), |row| self.findings.bytes(row).starts_with(id))
+    pub(super) fn find_finding(&self, id: &str) -> Option<usize> {
+        let is = |row| self.finding_text.get(self.findings.at(row).id) == id;
+        self.finding_ids.find(hash(self.seed, id.as_bytes()), is)
     }
 
     pub(super) fn run_id(&self, row: usize) -> &str {
-        unpadded(self.runs.bytes(row).get(..RUN_ID).unwrap_or_default())
+        self.run_text.get(self.runs.at(row).id)
     }
 
     /// Puts a run's line in: a new row, or the run's row as it is now. Returns the row.
@@ -142,10 +132,10 @@ impl Columns {
         let old = row.map_or(RunCol::zeroed(), |row| self.runs.at(row));
         let text = &mut self.run_text;
         let column = RunCol {
-            id: padded(&line.run_id),
+            id: text.replace(old.id, &line.run_id),
             status: line.status as u8,
             settled: old.settled,
-            unused: 0,
+            unused: [0; 6],
             created_ms: line.created_at.as_millisecond(),
             updated_ms: line.updated_at.as_millisecond(),
             tokens: line.tokens.input.saturating_add(line.tokens.output).saturating_add(line.tokens.reasoning),
@@ -177,16 +167,17 @@ impl Columns {
         }
         let row = self.runs.len();
         self.runs.push(column);
-        let (runs, seed) = (&self.runs, self.seed);
-        self.run_ids.insert(hash(seed, &column.id), row, |row| hash(seed, &runs.at(row).id));
+        let (runs, text, seed) = (&self.runs, &self.run_text, self.seed);
+        let code = |row: usize| hash(seed, text.get(runs.at(row).id).as_bytes());
+        self.run_ids.insert(code(row), row, code);
         row
     }
 
     /// Puts in what a run reported. The run's row decides which report of a finding is the latest, so the order of calls
     /// does not matter; of two reports of one run the later call counts.
     pub(super) fn put_finding(&mut self, run: usize, line: &FindingLine<'_>, status: u8) -> Put {
-        let (run, id) = (run as u32, padded(&line.finding_id));
-        let row = self.find_finding(&id);
+        let run = run as u32;
+        let row = self.find_finding(&line.finding_id);
         let old = row.map(|row| self.findings.at(row));
         if let (Some(row), Some(mut old)) = (row, old)
             && old.last_run > run
@@ -199,12 +190,11 @@ impl Columns {
         }
         let text = &mut self.finding_text;
         let column = FindingCol {
-            id,
+            id: text.replace(old.map_or(Span::default(), |old| old.id), &line.finding_id),
             status: old.map_or(status, |old| old.status),
             priority: line.priority as u8,
             severity: line.severity as u8,
             kind: line.kind as u8,
-            unused: 0,
             first_run: old.map_or(run, |old| old.first_run.min(run)),
             last_run: run,
             path: text.intern(&line.repo_relative_path),
@@ -218,13 +208,14 @@ impl Columns {
         }
         let row = self.findings.len();
         self.findings.push(column);
-        let (findings, seed) = (&self.findings, self.seed);
-        self.finding_ids.insert(hash(seed, &id), row, |row| hash(seed, &findings.at(row).id));
+        let (findings, text, seed) = (&self.findings, &self.finding_text, self.seed);
+        let code = |row: usize| hash(seed, text.get(findings.at(row).id).as_bytes());
+        self.finding_ids.insert(code(row), row, code);
         Put::New(row)
     }
 
     /// A finding's present status; false when no run reported it (yet).
-    pub(super) fn set_status(&mut self, id: &FindingKey, status: FindingStatus) -> bool {
+    pub(super) fn set_status(&mut self, id: &str, status: FindingStatus) -> bool {
         let Some(row) = self.find_finding(id) else { return false };
         let mut column = self.findings.at(row);
         if column.status != status as u8 {
@@ -247,7 +238,7 @@ impl Columns {
                 self.finding_text.word(a.path).cmp(self.finding_text.word(b.path))
             })
             .then(a.line_start.cmp(&b.line_start))
-            .then(a.id.cmp(&b.id))
+            .then_with(|| self.finding_text.get(a.id).cmp(self.finding_text.get(b.id)))
     }
 
     pub(super) fn run_row(&self, row: usize) -> RunRow<'_> {
@@ -281,7 +272,7 @@ impl Columns {
     pub(super) fn finding_row(&self, row: usize) -> FindingRow<'_> {
         let (column, text) = (self.findings.at(row), &self.finding_text);
         FindingRow {
-            id: unpadded(self.findings.bytes(row).get(..FINDING_ID).unwrap_or_default()),
+            id: text.get(column.id),
             first_run: self.run_id(column.first_run as usize),
             last_run: self.run_id(column.last_run as usize),
             status: choose(FindingStatus::ALL, column.status).unwrap_or(FindingStatus::Open),
@@ -300,10 +291,10 @@ impl Columns {
         let known = self.find_run(row.id);
         let text = &mut self.run_text;
         let column = RunCol {
-            id: padded(row.id),
+            id: text.push(row.id),
             status: row.status as u8,
             settled: 1,
-            unused: 0,
+            unused: [0; 6],
             created_ms: row.created_ms,
             updated_ms: row.updated_ms,
             tokens: row.tokens,
@@ -332,7 +323,10 @@ impl Columns {
     pub(super) fn put_run_id(&mut self, id: &str) -> usize {
         match self.find_run(id) {
             Some(row) => row,
-            None => self.store_run(None, RunCol { id: padded(id), settled: 1, ..RunCol::zeroed() }),
+            None => {
+                let id = self.run_text.push(id);
+                self.store_run(None, RunCol { id, settled: 1, ..RunCol::zeroed() })
+            }
         }
     }
 

@@ -175,9 +175,8 @@ impl Settled {
     }
 
     fn put_status(&mut self, line: &parse::TriageLine<'_>) {
-        let id = padded(&line.finding_id);
-        if !self.columns.set_status(&id, line.status) {
-            self.orphans.insert(id, line.status as u8);
+        if !self.columns.set_status(&line.finding_id, line.status) {
+            self.orphans.insert(padded(&line.finding_id), line.status as u8);
         }
     }
 
@@ -360,8 +359,19 @@ fn notices(store: &Store, bad: Bad) -> Vec<String> {
     notices
 }
 
-/// Runs only, longer tails than this are worth a checkpoint.
-const LONG_TAIL: u64 = 2 << 20;
+/// [`Store::recent`] looks for dispositions in so many bytes before the end, some 4,000 lines. What was triaged before
+/// that and reported again by one of the newest runs shows as open until the complete view is there.
+const RECENT_TRIAGE: u64 = 1 << 20;
+
+/// Reading the runs behind the checkpoint costs about a millisecond per so many bytes: then a new one is due.
+const LONG_TAIL: u64 = 1 << 20;
+
+/// How much stood behind the checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    Short,
+    Long,
+}
 
 impl Store {
     pub(super) fn settled(&self, depth: Depth) -> Result<Settled, StoreError> {
@@ -389,12 +399,18 @@ impl Store {
 
     /// The runs without their findings: what a decision needs. Costs a fraction of [`Store::view`].
     pub fn runs_view(&self) -> Result<Arc<View>, StoreError> {
-        let settled = self.settled(Depth::Runs)?;
-        if settled.fresh_bytes > LONG_TAIL && !super::lock::is_held_here(&self.root) {
+        let (view, length) = self.load_runs()?;
+        if length == Length::Long && !super::lock::is_held_here(&self.root) {
             // Once, so that the next one finds a checkpoint that is up to date.
             let _ = self.view();
         }
-        Ok(Arc::new(settled.view(self, &[], Depth::Runs)?))
+        Ok(view)
+    }
+
+    pub(super) fn load_runs(&self) -> Result<(Arc<View>, Length), StoreError> {
+        let settled = self.settled(Depth::Runs)?;
+        let length = if settled.fresh_bytes > LONG_TAIL { Length::Long } else { Length::Short };
+        Ok((Arc::new(settled.view(self, &[], Depth::Runs)?), length))
     }
 
     /// As [`Store::runs_view`], from the lines alone: for comparing the two.
@@ -433,6 +449,11 @@ impl Store {
         if let Some(file) = files::open_read(&path)? {
             let mut seen = HashSet::new();
             lines::backwards(&file, |line| {
+                // Earlier lines of a run that was seen, as this version writes them: most, and not worth parsing.
+                let id = line.strip_prefix(b"{\"run_id\":\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
+                if id.and_then(|id| std::str::from_utf8(id).ok()).is_some_and(|id| seen.contains(id)) {
+                    return ControlFlow::Continue(());
+                }
                 let Some(run) = parse::run(line) else { return ControlFlow::Continue(()) };
                 if seen.insert(run.run_id.clone().into_owned()) {
                     newest.push((run.created_at.as_millisecond(), line.to_vec()));
@@ -477,18 +498,26 @@ impl Settled {
         const BEFORE: &[u8] = b"{\"finding_id\":\"";
         let path = store.triage_path();
         let Some(file) = files::open_read(&path)? else { return Ok(()) };
-        let moving: HashSet<FindingKey> =
-            live.iter().flat_map(|live| &live.findings).map(|finding| padded(&finding.finding_id)).collect();
-        lines::forwards(&file, 0, |_, line| {
+        let fail = |error| StoreError::io("read", &path)(error);
+        let moving: HashSet<&str> =
+            live.iter().flat_map(|live| &live.findings).map(|finding| finding.finding_id.as_ref()).collect();
+        let from = files::length(&file).map_err(fail)?.saturating_sub(RECENT_TRIAGE);
+        // The first line is half of one when it does not begin the file.
+        let mut whole = from == 0;
+        lines::forwards(&file, from, |_, line| {
+            if !std::mem::replace(&mut whole, true) {
+                return;
+            }
             // As this version writes its lines, the id stands first.
-            let id = line.strip_prefix(BEFORE).and_then(|rest| rest.first_chunk::<FINDING_ID>());
+            let id = line.strip_prefix(BEFORE).and_then(|rest| rest.get(..FINDING_ID));
+            let id = id.and_then(|id| std::str::from_utf8(id).ok());
             if id.is_none_or(|id| moving.contains(id) || self.columns.find_finding(id).is_some())
                 && let Some(line) = parse::triage(line)
             {
                 self.put_status(&line);
             }
         })
-        .map_err(StoreError::io("read", &path))?;
+        .map_err(fail)?;
         Ok(())
     }
 }

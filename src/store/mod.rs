@@ -43,6 +43,7 @@ pub use prune::Pruned;
 pub use tail::{Changed, Stopper, Tail};
 pub use view::{FindingRow, RunRow, View, ViewBuilder};
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -160,8 +161,15 @@ impl Store {
     /// As [`Store::locked`], for work that has errors of its own.
     pub fn locked_as<T, E: From<StoreError>>(&self, work: impl FnOnce(&Locked<'_>) -> Result<T, E>) -> Result<T, E> {
         self.prepare()?;
-        let _lock = StoreLock::take(&self.root)?;
-        work(&Locked { store: self })
+        let lock = StoreLock::take(&self.root)?;
+        let locked = Locked { store: self, long_tail: Cell::new(false) };
+        let done = work(&locked);
+        drop(lock);
+        if locked.long_tail.get() && !lock::is_held_here(&self.root) {
+            // Nobody opened a complete view for long: once, so that the next request finds a fresh checkpoint.
+            let _ = self.view();
+        }
+        done
     }
 
     /// The latest record of a run.
@@ -247,12 +255,16 @@ impl Store {
 #[derive(Debug)]
 pub struct Locked<'a> {
     store: &'a Store,
+    /// Reading the runs took longer than it has to.
+    long_tail: Cell<bool>,
 }
 
 impl Locked<'_> {
     /// The runs as they are under the lock, without findings: see [`Store::runs_view`].
     pub fn view(&self) -> Result<Arc<View>, StoreError> {
-        self.store.runs_view()
+        let (view, length) = self.store.load_runs()?;
+        self.long_tail.set(length == load::Length::Long);
+        Ok(view)
     }
 
     /// Appends a new run's first line.

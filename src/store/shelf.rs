@@ -17,22 +17,22 @@ pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
         let wide = u128::from(a) * u128::from(b);
         (wide as u64) ^ ((wide >> 64) as u64)
     }
-    fn word(bytes: &[u8]) -> u64 {
-        let mut padded = [0; 8];
-        padded[..bytes.len().min(8)].copy_from_slice(&bytes[..bytes.len().min(8)]);
-        u64::from_ne_bytes(padded)
+    /// The last bytes, fewer than a block, padded with zeros.
+    fn rest(bytes: &[u8]) -> [u64; 2] {
+        let mut padded = [0; 16];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        bytemuck::cast(padded)
     }
     let mut lanes = [seed ^ K[0], seed ^ K[1]];
     let mut blocks = bytes.chunks_exact(32);
     for block in &mut blocks {
-        for (lane, half) in lanes.iter_mut().zip(block.chunks_exact(16)) {
-            let (low, high) = half.split_at(8);
-            *lane = fold(word(low) ^ K[2], word(high) ^ *lane) ^ lane.rotate_left(29);
-        }
+        let words: [u64; 4] = bytemuck::pod_read_unaligned(block);
+        lanes[0] = fold(words[0] ^ K[2], words[1] ^ lanes[0]) ^ lanes[0].rotate_left(29);
+        lanes[1] = fold(words[2] ^ K[2], words[3] ^ lanes[1]) ^ lanes[1].rotate_left(29);
     }
     for half in blocks.remainder().chunks(16) {
-        let (low, high) = half.split_at(half.len().min(8));
-        lanes[0] = fold(word(low) ^ K[2], word(high) ^ lanes[0]) ^ lanes[0].rotate_left(29);
+        let words = rest(half);
+        lanes[0] = fold(words[0] ^ K[2], words[1] ^ lanes[0]) ^ lanes[0].rotate_left(29);
     }
     fold(lanes[0] ^ (bytes.len() as u64), K[3] ^ lanes[1].rotate_left(17)) ^ lanes[1]
 }
@@ -362,11 +362,8 @@ impl<'a> Loader<'a> {
 
     pub(super) fn bytes(&mut self, len: usize) -> io::Result<Vec<u8>> {
         self.left = self.left.checked_sub(len as u64).ok_or(io::ErrorKind::InvalidData)?;
-        let mut bytes = Vec::with_capacity(len);
-        self.from.take(len as u64).read_to_end(&mut bytes)?;
-        if bytes.len() != len {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        let mut bytes = vec![0; len];
+        self.from.read_exact(&mut bytes)?;
         self.checksum = hash(self.checksum, &bytes);
         Ok(bytes)
     }

@@ -247,4 +247,19 @@ mod tests {
             assert_eq!(matters(&event, root), expected, "{kind:?} {path}");
         }
     }
+
+    #[test]
+    fn where_nothing_can_be_watched_the_files_are_looked_at() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().to_owned();
+        let (sender, receiver) = channel();
+        let how = How::Polling { reason: "no watches left".into(), seen: signature(&root) };
+        let mut tail = Tail { root: root.clone(), sender, receiver, how, last: None, stopped: false };
+        assert_eq!(tail.polling(), Some("no watches left"));
+        std::fs::write(root.join("runs.ndjson"), "{}\n").expect("written");
+        assert_eq!(tail.wait(), Changed::Store);
+        tail.stopper().stop();
+        assert_eq!(tail.wait(), Changed::Stopped);
+        assert_eq!(tail.wait(), Changed::Stopped);
+    }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use super::columns::{Columns, FINDING_ID, padded};
+use super::columns::Columns;
 use super::live::Live;
 use super::load::Settled;
 use super::shelf::Shelf;
@@ -116,10 +116,7 @@ impl View {
     }
 
     pub fn finding_index(&self, id: &str) -> Option<usize> {
-        if id.len() != FINDING_ID {
-            return None;
-        }
-        let row = self.columns.find_finding(&padded(id))?;
+        let row = self.columns.find_finding(id)?;
         let rank = self.finding_rank.get_or_init(|| rank(self.columns.findings.len(), self.finding_order.iter()));
         rank.get(row).map(|index| *index as usize).filter(|index| *index < self.finding_order.len())
     }
@@ -140,8 +137,7 @@ fn rank(rows: usize, order: impl Iterator<Item = u32>) -> Vec<u32> {
     rank
 }
 
-/// Makes a view from rows, in the order in which they are given: for tests and benches. Ids longer than real ones are
-/// cut.
+/// Makes a view from rows, in the order in which they are given: for tests and benches.
 #[derive(Debug, Default)]
 pub struct ViewBuilder {
     columns: Columns,

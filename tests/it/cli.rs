@@ -758,6 +758,18 @@ fn thresholds_can_be_changed_by_user_and_repository() {
     assert_eq!(findings(&test), 0);
     test.write(".revdeck.toml", "[smells.complex_functions]\nmax_parameters = 6\n");
     assert_eq!(findings(&test), 1, "the repository stands above the user's file");
+    fs::write(test.home().join("config.toml"), "[smells.long_method]\nmax_code_lines = 9\n").expect("a file");
+    let shown = json(&test, &["config", "show", "--format", "json"], DONE);
+    for (key, value, origin) in [
+        ("smells.complex_functions.max_parameters", "6", "repository"),
+        ("smells.long_method.max_code_lines", "9", "user"),
+    ] {
+        let setting = &shown["settings"][key];
+        assert_eq!((&setting["value"], &setting["origin"]), (&value.into(), &origin.into()), "{key}");
+    }
+    fs::remove_file(test.repo().join(".revdeck.toml")).expect("a file");
+    let shown = run(&test, &["config", "show", "--origin"], DONE);
+    assert!(shown.contains("max_parameters = 8") && shown.contains("smells.toml:2:1"), "{shown}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Integration tests: store.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -227,7 +227,7 @@ fn helper_process() {
         "append" => write_much(&store, number),
         "hold" => {
             let _lock = store.lock_run(&run_id(number)).expect("locks").expect("free");
-            println!("held");
+            std::io::stdout().write_all(b"held\n").expect("told");
             let mut line = String::new();
             std::io::stdin().read_line(&mut line).expect("waits for ever");
         }
@@ -1008,4 +1008,19 @@ fn prune_forgets_no_finding_and_no_disposition() {
     for n in 1..=6 {
         assert!(store.finding(&finding_id(n)).expect("read").is_some(), "{n}");
     }
+}
+
+#[test]
+fn requests_alone_keep_the_checkpoint_up_to_date() {
+    let place = Place::new();
+    let store = place.store();
+    sample::fill(&store, &sample::Shape::of(300, 300)).expect("a sample");
+    let cache = store.root().join("view.cache");
+    let runs = store.locked(|locked| {
+        let runs = locked.view()?.run_count();
+        assert!(!cache.exists(), "not while others wait for the lock");
+        Ok(runs)
+    });
+    assert_eq!(runs.expect("read"), 300);
+    assert!(cache.exists());
 }

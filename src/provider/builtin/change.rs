@@ -5,11 +5,10 @@
 
 use std::collections::HashMap;
 
-use super::facts::{Facts, Function};
+use super::facts::{Class, Facts, Function};
 use super::language::Language;
-use super::smells::complex_functions;
 use super::smells::duplicate_code::search::{ChangedFile, CloneReport, CloneSearch};
-use super::smells::{Copies, Smell};
+use super::smells::{Copies, Smell, complex_functions, god_class};
 use super::source::Parsers;
 use super::{Builtin, FileReport};
 use crate::domain::text::normalize_code;
@@ -96,6 +95,7 @@ fn is_touched(smell: &Smell, hunks: &[Hunk]) -> bool {
 struct Before<'a> {
     builtin: &'a Builtin,
     functions: HashMap<&'a str, &'a Function>,
+    classes: HashMap<&'a str, &'a Class>,
     smells: &'a [Smell],
     /// Old smells without a counterpart among the untouched new ones: by kind and subject, by kind and code.
     by_subject: HashMap<(Kind, &'a str), Vec<usize>>,
@@ -109,6 +109,7 @@ impl<'a> Before<'a> {
         let mut before = Self {
             builtin,
             functions: old.functions.iter().map(|function| (function.name.as_str(), function)).collect(),
+            classes: old.classes.iter().map(|class| (class.name.as_str(), class)).collect(),
             smells: &old.smells,
             by_subject: HashMap::new(),
             by_code: HashMap::new(),
@@ -150,19 +151,52 @@ impl<'a> Before<'a> {
             touched.iter().map(|smell| self.take(smell, &code_of(smell, &lines))).collect();
         let mut worsened = Vec::new();
         for (mut smell, matched) in touched.into_iter().zip(matched) {
-            let matched = matched.or_else(|| self.renamed(&smell));
-            let old_function = self.functions.get(smell.subject.as_str()).copied();
-            match matched.map(|index| &self.smells[index]) {
-                Some(old) if !grew(old, &smell) => continue,
-                Some(old) => {
-                    let old_function = self.functions.get(old.subject.as_str()).copied();
-                    self.add_figures(&mut smell, old_function, new);
-                }
-                None => self.add_figures(&mut smell, old_function, new),
+            let matched = matched.or_else(|| self.renamed(&smell)).map(|index| &self.smells[index]);
+            if matched.is_some_and(|old| !self.grew(old, &smell)) {
+                continue;
+            }
+            let old_name = matched.map_or_else(|| smell.subject.clone(), |old| old.subject.clone());
+            if smell.kind == Kind::GodClass {
+                self.add_class_figures(&mut smell, &old_name, new);
+            } else {
+                self.add_figures(&mut smell, self.functions.get(old_name.as_str()).copied(), new);
             }
             worsened.push(smell);
         }
         worsened
+    }
+
+    /// Whether the figure of a smell is worse than it was, by more than a trifle.
+    fn grew(&self, old: &Smell, new: &Smell) -> bool {
+        match (old.figure, new.figure) {
+            (Some(old), Some(new)) => new > old && new >= old * self.builtin.limits().grading.min_growth,
+            _ => false,
+        }
+    }
+
+    /// Figures before and after, for classes.
+    fn add_class_figures(&self, smell: &mut Smell, old_name: &str, new: &FileReport) {
+        let Some(old) = self.classes.get(old_name) else { return };
+        let Some(class) = new.classes.iter().find(|class| class.name == smell.subject) else { return };
+        let grown: Vec<String> = god_class::over(class, self.builtin.limits())
+            .into_iter()
+            .map(|(value, _, what)| {
+                let before = match what {
+                    "methods" => old.methods,
+                    "fields" => old.fields,
+                    _ => old.nloc,
+                };
+                (before, value, what)
+            })
+            .filter(|(before, value, _)| value > before)
+            .map(|(before, value, what)| format!("from {before} to {value} {what}"))
+            .collect();
+        if grown.is_empty() {
+            return;
+        }
+        let grown = grown.join(", ");
+        smell.title = format!("class `{}` grew {grown}", class.name);
+        smell.explanation = format!("With this change the class grew {grown}. {}", smell.explanation);
     }
 
     /// An old smell of the same kind whose subject is gone and whose figure is the same: the subject has a new name.
@@ -217,14 +251,6 @@ fn verb(kind: Kind, grown: &str) -> String {
     match kind {
         Kind::LongMethod => grown.to_owned(),
         _ => format!("got more complex: {grown}"),
-    }
-}
-
-/// Whether the figure of a smell is worse than it was.
-fn grew(old: &Smell, new: &Smell) -> bool {
-    match (old.figure, new.figure) {
-        (Some(old), Some(new)) => new > old,
-        _ => false,
     }
 }
 

@@ -42,7 +42,7 @@ tables! {
         hardcoded_configuration: HardcodedConfiguration,
     }
     /// How a figure's distance from its limit becomes a priority.
-    Grading { medium_ratio: f64, high_ratio: f64, test_factor: f64 }
+    Grading { medium_ratio: f64, high_ratio: f64, min_growth: f64, test_factor: f64 }
     LongMethod { enabled: bool, max_code_lines: u32 }
     ComplexFunctions { enabled: bool, max_cyclomatic: u32, max_cognitive: u32, max_nesting: u32, max_parameters: u32 }
     GodClass { enabled: bool, max_methods: u32, max_fields: u32, max_lines: u32, min_methods_for_fields: u32 }

@@ -20,7 +20,7 @@ pub use findings::to_findings;
 pub use folder::{FolderError, FolderReport};
 pub use smells::duplicate_code::search::{CloneReport, CloneSearch};
 
-use facts::{Facts, Function};
+use facts::{Class, Facts, Function};
 use language::Language;
 use limits::Limits;
 use smells::{Copies, Smell};
@@ -41,6 +41,7 @@ pub struct FileReport {
     pub smells: Vec<Smell>,
     /// In document order, with their figures.
     pub functions: Vec<Function>,
+    pub classes: Vec<Class>,
 }
 
 impl Builtin {
@@ -62,6 +63,6 @@ impl Builtin {
         let source = parsers.parse(path, language, text)?;
         let facts = Facts::of(&source);
         let smells = smells::check_all(&source, &facts, &self.limits, copies);
-        Some(FileReport { path: path.to_owned(), language, smells, functions: facts.functions })
+        Some(FileReport { path: path.to_owned(), language, smells, functions: facts.functions, classes: facts.classes })
     }
 }

@@ -322,10 +322,10 @@ pub(super) fn calls(source: &Source<'_>, spec: &Spec, index: NodeIndex, name: &s
     let bytes = |at: NodeIndex| source.bytes(&source.nodes[at]);
     if let Some(function) = source.child_in(index, fields.function) {
         let text = bytes(function);
-        if class.is_none() || !matches!(source.language, Language::Python | Language::Rust | Language::Go) {
-            if text == simple.as_bytes() {
-                return true;
-            }
+        // In some languages a bare name is never a method of one's own class.
+        let is_bare = class.is_none() || !matches!(source.language, Language::Python | Language::Rust | Language::Go);
+        if is_bare && text == simple.as_bytes() {
+            return true;
         }
         let own = [b"self.".as_slice(), b"this.", b"this->", b"Self::", b"cls."];
         return class.is_some()

@@ -29,15 +29,14 @@ pub struct Node {
 impl Node {
     const NAMED: u8 = 1;
     const ERROR: u8 = 2;
-    const MISSING: u8 = 4;
 
     pub fn is_named(&self) -> bool {
         self.flags & Self::NAMED != 0
     }
 
-    /// Whether the parser could not make sense of it.
+    /// Whether the parser could not make sense of it, or missed it.
     pub fn is_error(&self) -> bool {
-        self.flags & (Self::ERROR | Self::MISSING) != 0
+        self.flags & Self::ERROR != 0
     }
 }
 
@@ -51,39 +50,48 @@ pub struct Source<'a> {
 
 /// Keeps parsers between files: making one per file costs more than parsing a small file.
 #[derive(Default)]
-pub struct Parsers([Option<Parser>; Language::ALL.len()]);
+pub struct Parsers([Option<(Parser, Box<[bool]>)>; Language::ALL.len()]);
 
 impl Parsers {
     /// Parses a file; partial trees are kept. `None` when the grammar gives up (it does not in practice), or for 4 GiB.
     pub fn parse<'a>(&mut self, path: &'a str, language: Language, text: &'a [u8]) -> Option<Source<'a>> {
         u32::try_from(text.len()).ok()?;
-        let parser = self.0[language.index()].get_or_insert_with(|| {
+        let (parser, named) = self.0[language.index()].get_or_insert_with(|| {
             let mut parser = Parser::new();
+            let grammar = language.grammar();
             // The grammars are compiled in and of a version the library knows: a test parses with each of them.
-            let _ = parser.set_language(&language.grammar());
-            parser
+            let _ = parser.set_language(&grammar);
+            let named = (0..grammar.node_kind_count()).map(|kind| grammar.node_kind_is_named(kind as u16)).collect();
+            (parser, named)
         });
         let tree = parser.parse(text, None)?;
-        Some(Source { path, language, text, nodes: flatten(&mut tree.walk(), text.len() / 3) })
+        Some(Source { path, language, text, nodes: flatten(&mut tree.walk(), named, text.len() / 3) })
     }
 }
 
-fn flatten(cursor: &mut TreeCursor<'_>, expected: usize) -> Vec<Node> {
+/// The kind of a node that the parser could not make sense of.
+const ERROR_KIND: u16 = u16::MAX;
+
+/// `named` says of each kind whether it is named: a look into a table instead of a call per node.
+fn flatten(cursor: &mut TreeCursor<'_>, named: &[bool], expected: usize) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::with_capacity(expected);
     let mut open: Vec<u32> = Vec::with_capacity(64);
     loop {
         let node = cursor.node();
         let index = nodes.len() as u32;
+        let kind = node.kind_id();
+        let is_named = named.get(usize::from(kind)).copied().unwrap_or(true);
+        let (start, end) = (node.start_byte() as u32, node.end_byte() as u32);
+        // Only what has no text can be missing.
+        let is_error = kind == ERROR_KIND || (start == end && node.is_missing());
         nodes.push(Node {
-            kind: node.kind_id(),
+            kind,
             field: cursor.field_id().map_or(0, |id| id.get()),
-            flags: (u8::from(node.is_named()) * Node::NAMED)
-                | (u8::from(node.is_error()) * Node::ERROR)
-                | (u8::from(node.is_missing()) * Node::MISSING),
+            flags: (u8::from(is_named) * Node::NAMED) | (u8::from(is_error) * Node::ERROR),
             parent: open.last().copied().unwrap_or(index),
             end_index: index + 1,
-            start: node.start_byte() as u32,
-            end: node.end_byte() as u32,
+            start,
+            end,
             row: node.start_position().row as u32,
             end_row: node.end_position().row as u32,
         });

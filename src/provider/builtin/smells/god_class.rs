@@ -35,7 +35,7 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
 }
 
 /// The figures over their limits: value, limit, what.
-fn over(class: &Class, limits: &Limits) -> Vec<(u32, u32, &'static str)> {
+pub(in crate::provider::builtin) fn over(class: &Class, limits: &Limits) -> Vec<(u32, u32, &'static str)> {
     let own = &limits.god_class;
     let fields = if class.methods < own.min_methods_for_fields { 0 } else { class.fields };
     [

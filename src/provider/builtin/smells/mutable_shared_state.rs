@@ -6,6 +6,7 @@
 use super::Smell;
 use super::dead_code::names::{Names, Place};
 use super::dead_code::roles::{Role, Roles};
+use super::global_variables::declared::is_python_container;
 use super::global_variables::state::{self, Sort, State};
 use super::global_variables::writer_names;
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion, text};
@@ -74,9 +75,7 @@ fn defaults(source: &Source<'_>, facts: &Facts, out: &mut Vec<Smell>) {
             continue;
         };
         let function = source.nodes[node.parent as usize].parent as usize;
-        if !state::is_python_container(source, roles, value)
-            || !kinds.function_definition.is(source.nodes[function].kind)
-        {
+        if !is_python_container(source, roles, value) || !kinds.function_definition.is(source.nodes[function].kind) {
             continue;
         }
         let (parameter, default) = (source.text(&source.nodes[name]), source.text(&source.nodes[value]));
@@ -165,7 +164,7 @@ fn class_attributes(source: &Source<'_>, facts: &Facts, out: &mut Vec<Smell>) {
         };
         if kinds.class_definition.is(source.nodes[class].kind)
             && kinds.identifier.is(source.nodes[left].kind)
-            && state::is_python_container(source, roles, right)
+            && is_python_container(source, roles, right)
             && !facts.is_test_at(index)
         {
             names.want(source.bytes(&source.nodes[left]));

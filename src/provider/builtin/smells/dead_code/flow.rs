@@ -35,12 +35,12 @@ impl Walk<'_, '_> {
     }
 
     fn behind(&mut self, statement: NodeIndex) {
-        let (source, roles, kinds) = (self.source, self.roles, &self.roles.kinds);
+        let (source, roles) = (self.source, self.roles);
         let node = &source.nodes[statement];
         let block = node.parent as usize;
         let is_block = roles.role(source.nodes[block].kind) == Role::Block
-            // Ruby's and Rust's names for other things.
-            && !(statement == block);
+            // The root is its own parent.
+            && statement != block;
         if !is_block || node.is_error() || source.nodes[block].is_error() {
             return;
         }
@@ -60,7 +60,7 @@ impl Walk<'_, '_> {
             next = sibling.end_index as usize;
         }
         let Some((dead, sibling)) = found else { return };
-        if self.may_be_reached(node, dead, sibling) || self.has_error_in(block, end) {
+        if self.may_be_reached(node, sibling) || self.has_error_in(block, end) {
             return;
         }
         let word = source.bytes(node).split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').next();
@@ -82,10 +82,9 @@ impl Walk<'_, '_> {
             }
             .smell(source),
         );
-        let _ = kinds;
     }
 
-    fn may_be_reached(&self, terminator: &Node, dead: NodeIndex, sibling: &Node) -> bool {
+    fn may_be_reached(&self, terminator: &Node, sibling: &Node) -> bool {
         let (source, roles, kinds) = (self.source, self.roles, &self.roles.kinds);
         if sibling.is_error() || sibling.end <= sibling.start {
             return true;
@@ -95,6 +94,9 @@ impl Walk<'_, '_> {
             && source.language != Language::Bash
             && matches!(source.language, Language::C | Language::Cpp)
         {
+            return true;
+        }
+        if roles.kind_name(sibling.kind).starts_with("preproc") {
             return true;
         }
         match roles.role(sibling.kind) {
@@ -120,8 +122,6 @@ impl Walk<'_, '_> {
             Language::Go => starts(&[b"panic("]),
             Language::C | Language::Cpp => {
                 // A macro that looks like a call may be a label or a case: only of real statements we can be sure.
-                let after = source.nodes[dead].end_index as usize;
-                let _ = after;
                 text.first().is_some_and(u8::is_ascii_uppercase)
                     || starts(&[b"case", b"default", b"__builtin_unreachable", b"assert"])
             }
@@ -162,7 +162,11 @@ impl Walk<'_, '_> {
         if is_loop && always != matches!(keyword, "until") {
             return;
         }
-        if source.language == Language::C && keyword == "while" && self.is_loop_foot(index) {
+        let before = source.text[..source.nodes[index].start as usize].trim_ascii_end().last();
+        // The foot of a `do … while (0)`, whole or torn by a macro.
+        let is_foot = matches!(source.language, Language::C | Language::Cpp) && before == Some(&b'}');
+        let is_test = self.facts.is_test_at(index);
+        if (keyword == "while" && is_foot) || (is_test && !is_loop && keyword != "if") {
             return;
         }
         // A code generator's or a template's business.
@@ -175,7 +179,7 @@ impl Walk<'_, '_> {
             node: condition,
             priority: Priority::P3,
             severity: Severity::Medium,
-            confidence: if self.facts.is_test_at(index) { Confidence::Low } else { Confidence::High },
+            confidence: if is_test { Confidence::Low } else { Confidence::High },
             title: format!("the condition of `{}` is always `{value}`", shown(line)),
             explanation: format!(
                 "The condition is the literal `{value}`: {}.",
@@ -199,9 +203,5 @@ impl Walk<'_, '_> {
     fn is_condition_clause(&self, index: NodeIndex) -> bool {
         let bytes = self.source.bytes(&self.source.nodes[index]);
         bytes.first() == Some(&b'(') && bytes.last() == Some(&b')')
-    }
-
-    fn is_loop_foot(&self, index: NodeIndex) -> bool {
-        self.roles.kinds.do_statement.is(self.source.nodes[self.source.nodes[index].parent as usize].kind)
     }
 }

@@ -92,7 +92,13 @@ impl Walk<'_, '_> {
                         || (kinds.impl_item.is(around.kind) && names::has_word(impl_head(source.bytes(around)), "for"))
                 });
                 let attributed = self.before(index).is_some_and(|before| source.bytes(before).starts_with(b"#["));
-                let hidden = !has("pub") && !has("extern") && bytes != b"main" && !in_trait && !attributed;
+                let allowed = self.scopes.iter().any(|scope| {
+                    self.before(scope.node).is_some_and(|before| {
+                        let text = source.bytes(before);
+                        text.starts_with(b"#[") && memchr::memmem::find(text, b"allow").is_some()
+                    })
+                });
+                let hidden = !has("pub") && !has("extern") && bytes != b"main" && !in_trait && !attributed && !allowed;
                 hidden.then_some(Confidence::High)
             }
             Language::Python => {
@@ -107,8 +113,9 @@ impl Walk<'_, '_> {
             }
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 let declared = roles.role(parent.kind) == Role::Declarator;
-                // Arrow functions in variables are reported as unused variables.
-                if declared {
+                // Arrow functions in variables are reported as unused variables; a method of an object is a value.
+                let in_class = kinds.class_body.is(parent.kind);
+                if declared || (kinds.method_definition.is(node.kind) && !in_class) {
                     return None;
                 }
                 match scope {
@@ -241,7 +248,9 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn report_functions(&self, out: &mut Vec<Smell>) {
-        // Functions of one name stand for each other: overloads, `#if` branches.
+        if self.is_example() || self.is_included_elsewhere() || self.calls_by_computed_names() {
+            return;
+        }
         for candidate in &self.functions {
             let unused = self.limits.dead_code.unused_private_functions && self.report_unused(candidate, out);
             if !unused && candidate.own_signature && self.limits.dead_code.unused_parameters {
@@ -250,18 +259,41 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// A C file whose static functions nobody uses is a part of another one, which includes it.
+    fn is_included_elsewhere(&self) -> bool {
+        if !matches!(self.source.language, Language::C | Language::Cpp) {
+            return false;
+        }
+        let private = || self.functions.iter().filter(|candidate| candidate.private.is_some());
+        let unused = private().filter(|candidate| !self.is_mentioned(candidate)).count();
+        unused >= 3 && unused * 2 > private().count()
+    }
+
+    /// PHP's `$this->{"add_$x"}()` and the like can be any method.
+    fn calls_by_computed_names(&self) -> bool {
+        let has = |mark: &[u8]| memchr::memmem::find(self.source.text, mark).is_some();
+        self.source.language == Language::Php
+            && ["->{", "->$", "::$method", "static::{", "call_user_func", "[$this,"]
+                .iter()
+                .any(|mark| has(mark.as_bytes()))
+    }
+
+    /// Whether anything but the function itself mentions it.
+    fn is_mentioned(&self, candidate: &Candidate) -> bool {
+        // A function that only calls itself is not used either.
+        let own = candidate.node..self.source.nodes[candidate.node].end_index as usize;
+        self.names.places(self.source.bytes(&self.source.nodes[candidate.name])).iter().any(|&place| match place {
+            Place::Comment(_) => false,
+            Place::Name(index) | Place::Text(index) => !own.contains(&index),
+        })
+    }
+
     fn report_unused(&self, candidate: &Candidate, out: &mut Vec<Smell>) -> bool {
         let source = self.source;
         let Some(confidence) = candidate.private else { return false };
         let bytes = source.bytes(&source.nodes[candidate.name]);
         let node = &source.nodes[candidate.node];
-        // A function that only calls itself is not used either.
-        let own = candidate.node..node.end_index as usize;
-        let is_used = self.names.places(bytes).iter().any(|&place| match place {
-            Place::Comment(_) => false,
-            Place::Name(index) | Place::Text(index) => !own.contains(&index),
-        });
-        if is_used
+        if self.is_mentioned(candidate)
             || bytes.starts_with(b"_") && source.language != Language::Python
             || self.facts.is_test_at(candidate.node)
             || names::is_silenced(source, node)
@@ -296,9 +328,9 @@ impl Walk<'_, '_> {
         let source = self.source;
         match source.language {
             // Modules below this one see what is private here.
-            Language::Rust => source.nodes.iter().enumerate().any(|(index, node)| {
-                self.roles.kinds.mod_item.is(node.kind) && source.child_in(index, self.roles.fields.body).is_none()
-            }),
+            Language::Rust => {
+                self.child_modules == Some(true) || memchr::memmem::find(source.text, b"#![allow(dead_code").is_some()
+            }
             // Without imports and exports the top level belongs to the page.
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 let parent = source.nodes[candidate.node].parent as usize;

@@ -14,8 +14,6 @@ use crate::provider::builtin::source::NodeIndex;
 pub(super) struct Import {
     /// The whole statement.
     statement: NodeIndex,
-    /// The node of the name that the file uses.
-    name: NodeIndex,
     /// Bytes of the name in the file: a part of a node for Go's paths.
     start: u32,
     end: u32,
@@ -103,16 +101,16 @@ impl Walk<'_, '_> {
 
     fn add(&mut self, statement: NodeIndex, name: NodeIndex, confidence: Confidence) {
         let node = self.source.nodes[name];
-        self.add_part(statement, name, (node.start, node.end), confidence);
+        self.add_part(statement, (node.start, node.end), confidence);
     }
 
-    fn add_part(&mut self, statement: NodeIndex, name: NodeIndex, (start, end): (u32, u32), confidence: Confidence) {
+    fn add_part(&mut self, statement: NodeIndex, (start, end): (u32, u32), confidence: Confidence) {
         let bytes = &self.source.text[start as usize..end as usize];
         if bytes.is_empty() || bytes.starts_with(b"_") {
             return;
         }
         self.names.want(bytes);
-        self.imports.push(Import { statement, name, start, end, confidence });
+        self.imports.push(Import { statement, start, end, confidence });
     }
 
     fn python_import(&mut self, index: NodeIndex) {
@@ -212,7 +210,7 @@ impl Walk<'_, '_> {
         if is_standard && last.iter().all(u8::is_ascii_alphanumeric) {
             let offset = memchr::memmem::rfind(text, last).unwrap_or(1) as u32;
             let start = path_node.start + offset;
-            self.add_part(index, path, (start, start + last.len() as u32), Confidence::Medium);
+            self.add_part(index, (start, start + last.len() as u32), Confidence::Medium);
         }
     }
 
@@ -233,8 +231,7 @@ impl Walk<'_, '_> {
             source
                 .descendants(index)
                 .filter(|&child| kinds.name.is(source.nodes[child].kind))
-                .filter(|&child| source.nodes[child].end == source.nodes[index].end)
-                .last()
+                .rfind(|&child| source.nodes[child].end == source.nodes[index].end)
         });
         if let Some(name) = name {
             self.add(index, name, Confidence::High);
@@ -243,6 +240,10 @@ impl Walk<'_, '_> {
 
     fn rust_import(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        if self.has_child_modules() {
+            // They see what is imported here.
+            return;
+        }
         // `pub use`, and what an attribute makes of it.
         let is_public = source.children(index).any(|child| source.bytes(&source.nodes[child]).starts_with(b"pub"));
         let attributed = self.before(index).is_some_and(|before| source.bytes(before).starts_with(b"#["));
@@ -258,6 +259,10 @@ impl Walk<'_, '_> {
                 if let Some(alias) = source.child_in(part, fields.alias) {
                     self.rust_name(index, alias);
                 }
+                part = node.end_index as usize;
+                continue;
+            }
+            if kinds.use_wildcard.is(node.kind) {
                 part = node.end_index as usize;
                 continue;
             }
@@ -277,6 +282,18 @@ impl Walk<'_, '_> {
     /// Whether a `a::b` is the front part of a longer path.
     fn is_path_of_list(&self, scoped: NodeIndex) -> bool {
         self.source.nodes[scoped].field == self.roles.fields.path
+    }
+
+    /// `mod name;`: asked once per file.
+    pub(super) fn has_child_modules(&mut self) -> bool {
+        let (source, kinds) = (self.source, &self.roles.kinds);
+        *self.child_modules.get_or_insert_with(|| {
+            source.nodes.iter().enumerate().any(|(index, node)| {
+                kinds.mod_item.is(node.kind)
+                    && source.bytes(node).last() == Some(&b';')
+                    && node.end_index as usize > index
+            })
+        })
     }
 
     fn rust_name(&mut self, statement: NodeIndex, name: NodeIndex) {

@@ -226,8 +226,8 @@ impl Walk<'_, '_> {
             None => return,
         };
         let bytes = source.bytes(&source.nodes[name]);
-        if bytes.starts_with(b"_") || bytes.is_empty() || bytes == b"ignored" || bytes == b"unused" || bytes == b"dummy"
-        {
+        let says_so = [&b"_"[..], b"unused", b"ignore", b"dummy"].iter().any(|start| bytes.starts_with(start));
+        if says_so || bytes.is_empty() {
             return;
         }
         if self.locals.is_empty() {
@@ -241,6 +241,11 @@ impl Walk<'_, '_> {
 
     pub(super) fn report_locals(&self, out: &mut Vec<Smell>) {
         let source = self.source;
+        if self.is_example() {
+            return;
+        }
+        // A macro's text may mean any local.
+        let macros_count = matches!(source.language, Language::C | Language::Cpp);
         let declared: Vec<NodeIndex> = {
             let mut nodes: Vec<NodeIndex> = self.locals.iter().map(|local| local.name).collect();
             nodes.sort_unstable();
@@ -266,6 +271,8 @@ impl Walk<'_, '_> {
                 }
                 Place::Name(node) => !names::is_member(source, node),
             });
+            let is_used = is_used
+                || (macros_count && self.names.places(bytes).iter().any(|place| matches!(place, Place::Text(_))));
             // Several declarations of one name: one finding, at the first. In PHP a variable may be a reference.
             let only_one = matches!(source.language, Language::Php | Language::Bash | Language::Ruby);
             if is_used || first != Some(local.name) || (only_one && declarations > 1) {

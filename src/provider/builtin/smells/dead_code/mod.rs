@@ -54,6 +54,8 @@ struct Walk<'a, 's> {
     errors: Vec<NodeIndex>,
     /// The file has imports or exports: its top level is its own.
     is_module: bool,
+    /// Whether other files are modules below this one; Rust, once it was asked.
+    child_modules: Option<bool>,
 }
 
 impl<'a, 's> Walk<'a, 's> {
@@ -71,6 +73,7 @@ impl<'a, 's> Walk<'a, 's> {
             flow: Vec::new(),
             errors: Vec::new(),
             is_module: false,
+            child_modules: None,
         }
     }
 
@@ -144,27 +147,49 @@ impl<'a, 's> Walk<'a, 's> {
         self.errors.get(first).is_some_and(|&error| error < end)
     }
 
+    /// Code for readers: its variables show what one can write.
+    fn is_example(&self) -> bool {
+        self.source.path.rsplit('/').skip(1).any(|folder| {
+            let folder = folder.to_ascii_lowercase();
+            matches!(
+                folder.as_str(),
+                "examples" | "example" | "snippets" | "samples" | "sample" | "docs" | "demo" | "demos" | "docs_src"
+            )
+        })
+    }
+
     /// The bytes from a node's start to the start of another one in it: modifiers, annotations.
     fn head(&self, from: NodeIndex, to: NodeIndex) -> &'s [u8] {
         let (from, to) = (self.source.nodes[from].start as usize, self.source.nodes[to].start as usize);
         self.source.text.get(from..to).unwrap_or_default()
     }
 
-    /// The named child before a node, comments aside.
+    /// The named sibling before a node, comments aside.
     fn before(&self, index: NodeIndex) -> Option<&'a Node> {
-        let parent = self.source.nodes[index].parent as usize;
-        self.source
-            .children(parent)
-            .take_while(|&child| child < index)
-            .map(|child| &self.source.nodes[child])
-            .filter(|node| node.is_named() && self.roles.role(node.kind) != Role::Comment)
-            .last()
+        let nodes = &self.source.nodes;
+        let parent = nodes[index].parent;
+        let mut first = index;
+        loop {
+            // The node just before a sibling is the last one inside of the sibling before.
+            let mut at = first.checked_sub(1).filter(|&at| at != parent as usize)?;
+            while nodes[at].parent != parent {
+                at = nodes[at].parent as usize;
+            }
+            let node = &nodes[at];
+            if node.is_named() && self.roles.role(node.kind) != Role::Comment {
+                return Some(node);
+            }
+            first = at;
+        }
     }
 
     fn report(mut self, out: &mut Vec<Smell>) {
         out.append(&mut self.flow);
         self.report_imports(out);
         self.report_locals(out);
+        if self.source.language == Language::Rust {
+            self.has_child_modules();
+        }
         self.report_functions(out);
     }
 }

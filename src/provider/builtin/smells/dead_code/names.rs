@@ -70,10 +70,6 @@ impl Names {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
-    }
-
     /// Reads the file.
     pub fn fill(&mut self, source: &Source<'_>) {
         if self.ids.is_empty() {

@@ -280,10 +280,8 @@ macro_rules! fields {
 fields! {
     name = "name", alias = "alias", parameters = "parameters", body = "body", left = "left", right = "right",
     pattern = "pattern", value = "value", condition = "condition", declarator = "declarator", function = "function",
-    method = "method", attribute = "attribute", field = "field", object = "object", argument = "argument",
-    operand = "operand", path = "path", kind = "type", list = "list", expression = "expression", receiver = "receiver",
-    property = "property", superclasses = "superclasses", superclass = "superclass", scope = "scope",
-    default_value = "default_value",
+    method = "method", attribute = "attribute", field = "field", object = "object", path = "path", kind = "type",
+    receiver = "receiver", property = "property", superclass = "superclass",
 }
 
 /// A language's roles.
@@ -329,7 +327,16 @@ macro_rules! kinds {
 }
 
 kinds! {
-    aliased_import, ambient_declaration, arrow_function, asterisk, attribute, body_statement, break_statement, call, case_statement, class, class_body, class_definition, class_variable, command, command_name, constant, declaration, decorated_definition, default_parameter, dictionary, do_statement, dotted_name, export_specifier, export_statement, expression_list, expression_statement, field_access, field_declaration, function_declarator, function_definition, function_expression, global_declaration, global_statement, global_variable, identifier, if_modifier, if_statement, impl_item, import_clause, import_specifier, keyword_argument, lexical_declaration, list, local_declaration_statement, local_variable_declaration, member_access_expression, method, mod_item, mutable_specifier, name, namespace_import, object_pattern, pair_pattern, parenthesized_expression, preproc_if, property_declaration, qualified_name, rest_pattern, scoped_identifier, set, shorthand_property_identifier_pattern, statement_list, static_item, trait_item, try_statement, typed_default_parameter, unary_expression, use_as_clause, var_spec, variable_declaration, variable_name
+    aliased_import, ambient_declaration, arrow_function, asterisk, attribute, body_statement, break_statement, call,
+    case_statement, class, class_body, class_definition, class_variable, command, declaration, decorated_definition,
+    default_parameter, dictionary, dotted_name, export_statement, expression_statement, field_access,
+    field_declaration, function_declarator, function_definition, function_expression, global_declaration,
+    global_statement, global_variable, identifier, impl_item, import_clause, import_specifier, keyword_argument, list,
+    local_declaration_statement, local_variable_declaration, member_access_expression, method_definition, mod_item,
+    mutable_specifier, name, namespace_import, object_pattern, parenthesized_expression, property_declaration,
+    rest_pattern, scoped_identifier, set, shorthand_property_identifier_pattern, statement_list, static_item,
+    trait_item, try_statement, typed_default_parameter, use_as_clause, use_wildcard, variable_declaration,
+    variable_name,
 }
 
 impl Roles {

@@ -338,3 +338,38 @@ fn half_a_file_does_no_harm() {
         }
     }
 }
+
+/// Found by eye in real projects.
+#[test]
+fn constructs_that_were_once_reported_and_are_alive() {
+    expect(&[
+        // A C file that another one includes.
+        (
+            "ae_epoll.c",
+            "static int a(void) { return 1; }\nstatic int b(void) { return 1; }\nstatic int c(void) { return 1; }\n",
+            &[],
+        ),
+        ("a.c", "#define M(x) do { \\\n  f(x); \\\n} while (0)\nvoid g(void) { do { M(1); }\n while (0); }\n", &[]),
+        ("a.c", "#define SWAP if (kind) f()\nint g(void) { int kind = 1; SWAP; return 0; }\n", &[]),
+        (
+            "a.ts",
+            "import { x } from 'x';\nexport const a = x({ setup() { return 1; }, onText(a, b) { x(a); return 2; } });\n",
+            &[],
+        ),
+        (
+            "a.php",
+            "<?php\nclass A { private function add_x() { return 1; } function f($k) { $this->{\"add_$k\"}(); } }\n",
+            &[],
+        ),
+        ("A.java", "class A { void f() { int unused1 = g(); int ignoredResult = g(); } }\n", &[]),
+        (
+            "a.rs",
+            "use std::io::prelude::*;\nuse std::sync::atomic::Ordering::{self, *};\nfn main() { g(Ordering::SeqCst) }\n",
+            &[],
+        ),
+        ("a.rs", "mod child;\nuse self::core::Cell;\npub fn f() {}\n", &[]),
+        ("a.rs", "#[allow(dead_code)]\nimpl A { fn f(&self) {} }\n", &[]),
+        ("a.cs", "class A { int F() { return 1;\n#pragma warning restore 1998\n } }\n", &[]),
+        ("docs/a.cs", "class A { void F() { var pipeline = Build(); } }\n", &[]),
+    ]);
+}

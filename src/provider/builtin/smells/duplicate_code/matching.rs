@@ -293,34 +293,42 @@ pub fn likeness(copy: &Match, a: &[Token], b: &[Token]) -> Option<Likeness> {
     Some(Likeness { similarity: equal * 100 / total, verbatim })
 }
 
-/// Whether tokens are a table, a list of accessors or another thing that repeats itself.
+/// Whether tokens are a table, a signature, a list of accessors or another thing that repeats itself.
 pub fn is_boilerplate(tokens: &[Token]) -> bool {
     let length = tokens.len();
     if length < GRAM {
         return true;
     }
-    let mut literals = 0;
-    let mut separators = 0;
-    let mut active = 0;
+    let (mut literals, mut separators, mut assignments, mut steps) = (0, 0, 0, 0);
+    let mut last = 0;
     for token in tokens {
         match token.shape {
             NUMBER | STRING => literals += 1,
             NAME => {}
             _ if lexer::is(token, ",") || lexer::is(token, ":") => separators += 1,
-            // Something happens: a call, an assignment, a branch.
-            _ if ["(", "=", "if", "for", "while", "return"].iter().any(|text| lexer::is(token, text)) => active += 1,
+            _ if lexer::is(token, "=") => assignments += 1,
+            // A call, a branch, a way out.
+            _ if lexer::is(token, "(") => steps += usize::from(last == NAME),
+            _ if STEPS.iter().any(|word| lexer::is(token, word)) => steps += 1,
             _ => {}
         }
+        last = token.shape;
     }
-    // A table of literals: arrays, maps, cases of a test.
-    if (literals + separators) * 100 >= length * 45 || active * 14 < length {
+    // A table of literals: arrays, maps, cases of a test; a signature or a list of fields.
+    if (literals + separators) * 100 >= length * 45 || (steps + assignments) * 14 < length || steps < 3 {
         return true;
     }
-    (2..=(length / 2).min(40)).any(|period| {
+    (2..=(length * 3 / 5).min(40)).any(|period| {
         let equal = tokens.iter().zip(&tokens[period..]).filter(|(one, next)| one.shape == next.shape).count();
         equal * 100 >= (length - period) * 82
     })
 }
+
+/// Key words with which something happens, in all languages, and the operators that call or assign in some.
+const STEPS: &[&str] = &[
+    "if", "for", "foreach", "while", "return", "unless", "then", "do", "yield", "await", "throw", "raise", "match",
+    "switch", ":=", "+=", "-=", "<<", "?.",
+];
 
 #[cfg(test)]
 mod tests {

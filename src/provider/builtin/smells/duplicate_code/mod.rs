@@ -5,6 +5,7 @@
 //! copy, a copy with all names changed has about 50 to 60 %. Names that are changed have to be changed alike all over.
 //! Imports, tables of literals and lists of accessors are no copies; one finding per place, on the later one.
 
+mod family;
 pub mod index;
 mod lexer;
 mod matching;

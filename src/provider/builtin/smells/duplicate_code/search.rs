@@ -52,6 +52,8 @@ const MAX_FILES_OF_PRINT: usize = 30;
 const MAX_CANDIDATES: usize = 48;
 /// Copies that existed before a change: fewer than this share of the tokens is on added lines. Percent.
 const MIN_ADDED: u32 = 50;
+/// From this share on a place is new and no old one that was edited. Percent.
+const MOSTLY_NEW: u32 = 80;
 
 impl CloneSearch {
     /// Bytes that one search reads to make fingerprints which the cache does not have; about 0.1 s of work.
@@ -255,6 +257,13 @@ impl<'a> Changed<'a> {
         at(to).saturating_sub(at(from))
     }
 
+    /// Whether the change edited both sides of a copy that was there before: it had to, and makes nothing worse.
+    fn is_edited_with(&self, copy: &Match, there: &Self) -> bool {
+        let share = |file: &Self, (from, to): (u32, u32)| file.added(from, to) * 100 / (to - from).max(1);
+        let (here, there) = (share(self, copy.a()), share(there, copy.b()));
+        there > 0 && here < MOSTLY_NEW && there < MOSTLY_NEW
+    }
+
     /// The part of a copy that the change added, judged; `None` when the copy is older than the change.
     fn judge(&self, copy: &Match, there: &[Token], rules: &Rules) -> Option<Judged> {
         if copy.tokens() < rules.min_tokens {
@@ -289,7 +298,7 @@ fn among_changed<'a>(files: &[Changed<'a>], rules: &Rules, found: &mut [Vec<Foun
                 .judge(&copy, &file.tokens, rules)
                 // The earlier place is the new one.
                 .or_else(|| file.judge(&copy.swapped(), &file.tokens, rules));
-            if let Some(judged) = judged {
+            if let Some(judged) = judged.filter(|_| !file.is_edited_with(&copy, file)) {
                 let there_path = file.place.path.to_owned();
                 found[index].push(Found { there_path, there_facts: file.place.facts, judged });
             }
@@ -300,6 +309,9 @@ fn among_changed<'a>(files: &[Changed<'a>], rules: &Rules, found: &mut [Vec<Foun
             }
             for copy in matching::copies(&file.tokens, &file.prints, Some((&other.tokens, &other.list))) {
                 let Some(judged) = file.judge(&copy, &other.tokens, rules) else { continue };
+                if file.is_edited_with(&copy, other) {
+                    continue;
+                }
                 // The other file reports it when it is the later one and its side is new as well.
                 if number > index && other.judge(&copy.swapped(), &file.tokens, rules).is_some() {
                     continue;

@@ -218,3 +218,22 @@ fn copies_across_files_are_found_once() {
     let paths: Vec<&str> = smells.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(paths, ["b/B.java", "c/C.java"]);
 }
+
+#[test]
+fn two_old_copies_that_are_edited_alike_are_not_new() {
+    let (_, _, code) = FUNCTIONS[2];
+    let lines = code.lines().count() as u32;
+    let files = [("a.js", format!("{code}{code}"))];
+    let count = |added: &[LineRange]| search(&CloneSearch::new(None), added, &files).0.smells.len();
+    assert_eq!(count(&[LineRange::new(3, 10), LineRange::new(lines + 3, lines + 10)]), 0, "both edited");
+    assert_eq!(count(&[LineRange::new(lines + 1, 2 * lines)]), 1, "the second is new");
+    assert_eq!(count(&[LineRange::new(1, lines)]), 1, "the first is new");
+    assert_eq!(count(&[LineRange::new(1, 2 * lines)]), 1, "both are new");
+}
+
+#[test]
+fn a_signature_is_no_copy() {
+    let head = "def f(\n    self,\n    a: str | None = None,\n    b: t.Mapping[str, str] | None = 'x',\n    c: bool = False,\n    \
+                d: os.PathLike[str] = None,\n    e: str | None = None,\n    g: bool = True,\n    h: int = 1,\n) -> None:\n    self.a = a\n";
+    assert_eq!(smells_of(Language::Python, "a.py", &format!("{head}    x()\n\n{head}    y()\n")), []);
+}

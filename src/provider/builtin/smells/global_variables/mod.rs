@@ -4,6 +4,7 @@
 //! Constants and what is never given another value are no problem. A variable that several functions change is worse and
 //! reported as MUTABLE_SHARED_STATE instead: nothing is reported as both.
 
+pub(super) mod declared;
 pub(super) mod state;
 
 use self::state::{Sort, State};

@@ -2,6 +2,8 @@
 //!
 //! GLOBAL_VARIABLES and MUTABLE_SHARED_STATE report from this list; [`State::is_shared`] decides which of the two does.
 
+use std::collections::HashSet;
+
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::limits::Limits;
@@ -31,9 +33,9 @@ pub struct State {
     /// The node with its name where it is declared, or where it stands first.
     pub name: NodeIndex,
     /// Can be given another value; otherwise only its content can change.
-    rebindable: bool,
+    pub(super) rebindable: bool,
     /// Holds a collection.
-    container: bool,
+    pub(super) container: bool,
     /// Numbers of functions, each once.
     pub writers: Vec<u32>,
     /// Functions that mention it, writers included.
@@ -41,7 +43,7 @@ pub struct State {
     /// It is given a new value, not only another content.
     pub rebound: bool,
     /// Every function that changes it takes a lock or the like.
-    guarded: bool,
+    pub(super) guarded: bool,
 }
 
 impl State {
@@ -133,12 +135,14 @@ const GUARDS: &[&str] = &[
     "synchronize",
 ];
 
-struct Collector<'a, 's> {
-    source: &'a Source<'s>,
-    facts: &'a Facts,
-    roles: &'static Roles,
-    names: Names,
-    found: Vec<State>,
+pub(super) struct Collector<'a, 's> {
+    pub(super) source: &'a Source<'s>,
+    pub(super) facts: &'a Facts,
+    pub(super) roles: &'static Roles,
+    pub(super) names: Names,
+    pub(super) found: Vec<State>,
+    pub(super) known: HashSet<&'s [u8]>,
+    pub(super) has_errors: bool,
 }
 
 /// The state of a file. Test code is left out: its variables hold what one test needs.
@@ -146,8 +150,17 @@ pub fn collect(source: &Source<'_>, facts: &Facts) -> Vec<State> {
     if facts.is_test_file {
         return Vec::new();
     }
-    let mut collector =
-        Collector { source, facts, roles: Roles::of(source.language), names: Names::default(), found: Vec::new() };
+    let has_errors = source.nodes.iter().any(|node| node.is_error());
+    let roles = Roles::of(source.language);
+    let mut collector = Collector {
+        source,
+        facts,
+        roles,
+        names: Names::default(),
+        found: Vec::new(),
+        known: HashSet::new(),
+        has_errors,
+    };
     collector.declarations();
     if collector.found.is_empty() {
         return Vec::new();
@@ -162,275 +175,6 @@ pub fn collect(source: &Source<'_>, facts: &Facts) -> Vec<State> {
 }
 
 impl Collector<'_, '_> {
-    fn declarations(&mut self) {
-        let source = self.source;
-        for (index, node) in source.nodes.iter().enumerate() {
-            let role = self.roles.role(node.kind);
-            if node.is_error() {
-                continue;
-            }
-            match source.language {
-                Language::Ruby => self.ruby(index),
-                Language::Php => self.php(index),
-                _ => {}
-            }
-            let interesting = matches!(role, Role::Declarator | Role::Assignment);
-            if !interesting || self.function_of(index).is_some() {
-                continue;
-            }
-            match (source.language, role) {
-                (Language::Rust, Role::Declarator) => self.rust(index),
-                (Language::Python, Role::Assignment) => self.python(index),
-                (Language::JavaScript | Language::TypeScript | Language::Tsx, Role::Declarator) => self.script(index),
-                (Language::Go, Role::Declarator) => self.go(index),
-                (Language::Java | Language::CSharp, Role::Declarator) => self.field(index),
-                (Language::C | Language::Cpp, Role::Declarator) => self.c(index),
-                (Language::Bash, Role::Assignment) => self.bash(index),
-                _ => {}
-            }
-        }
-    }
-
-    fn function_of(&self, index: NodeIndex) -> Option<u32> {
-        self.facts.function_of.get(index).copied().filter(|&function| function != Facts::NONE)
-    }
-
-    /// The outermost function around a node.
-    fn outermost(&self, index: NodeIndex) -> Option<u32> {
-        let mut function = self.function_of(index)?;
-        while let Some(outer) = self.facts.functions.get(function as usize).and_then(|function| function.outer) {
-            function = outer as u32;
-        }
-        Some(function)
-    }
-
-    fn add(&mut self, sort: Sort, name: NodeIndex, rebindable: bool, container: bool) {
-        let bytes = self.source.bytes(&self.source.nodes[name]);
-        if bytes.is_empty() || bytes == b"_" || bytes.starts_with(b"__") {
-            return;
-        }
-        let known = self.found.iter().any(|state| self.source.bytes(&self.source.nodes[state.name]) == bytes);
-        if known {
-            return;
-        }
-        self.names.want(bytes);
-        self.found.push(State {
-            sort,
-            name,
-            rebindable,
-            container,
-            writers: Vec::new(),
-            touched_by: Vec::new(),
-            rebound: false,
-            guarded: false,
-        });
-    }
-
-    fn rust(&mut self, index: NodeIndex) {
-        let (source, kinds) = (self.source, &self.roles.kinds);
-        let is_mut = source.children(index).any(|child| kinds.mutable_specifier.is(source.nodes[child].kind));
-        if kinds.static_item.is(source.nodes[index].kind)
-            && is_mut
-            && let Some(name) = source.child_in(index, self.roles.fields.name)
-        {
-            self.add(Sort::StaticMut, name, true, false);
-        }
-    }
-
-    fn python(&mut self, index: NodeIndex) {
-        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
-        let Some(left) = source.child_in(index, fields.left) else { return };
-        if !kinds.identifier.is(source.nodes[left].kind) || self.is_inside_class(index) {
-            return;
-        }
-        let value = source.child_in(index, fields.right);
-        let container = value.is_some_and(|value| is_python_container(source, self.roles, value));
-        self.add(Sort::Module, left, true, container);
-    }
-
-    fn is_inside_class(&self, index: NodeIndex) -> bool {
-        let mut at = index;
-        loop {
-            let parent = self.source.nodes[at].parent as usize;
-            if parent == at || parent == 0 {
-                return false;
-            }
-            if self.roles.role(self.source.nodes[parent].kind) == Role::Class {
-                return true;
-            }
-            at = parent;
-        }
-    }
-
-    fn script(&mut self, index: NodeIndex) {
-        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
-        let declaration = source.nodes[index].parent as usize;
-        let Some(name) = source.child_in(index, fields.name) else { return };
-        let around = &source.nodes[source.nodes[declaration].parent as usize];
-        let at_top = source.nodes[declaration].parent == 0 || kinds.export_statement.is(around.kind);
-        if !kinds.identifier.is(source.nodes[name].kind) || !at_top || source.path.ends_with(".d.ts") {
-            return;
-        }
-        let is_const = source.bytes(&source.nodes[declaration]).starts_with(b"const");
-        let value = source.child_in(index, fields.value).map_or(&b""[..], |value| source.bytes(&source.nodes[value]));
-        let container = value.starts_with(b"[")
-            || value.starts_with(b"{")
-            || value.starts_with(b"new Map")
-            || value.starts_with(b"new Set")
-            || value.starts_with(b"Object.create(");
-        self.add(Sort::Module, name, !is_const, container);
-    }
-
-    fn go(&mut self, index: NodeIndex) {
-        let (source, fields) = (self.source, self.roles.fields);
-        let names = source.children(index).filter(|&child| source.nodes[child].field == fields.name);
-        for name in names.collect::<Vec<_>>() {
-            self.add(Sort::Module, name, true, true);
-        }
-    }
-
-    /// A static field of Java or C#.
-    fn field(&mut self, index: NodeIndex) {
-        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
-        let mut declaration = source.nodes[index].parent as usize;
-        if kinds.variable_declaration.is(source.nodes[declaration].kind) {
-            declaration = source.nodes[declaration].parent as usize;
-        }
-        let Some(name) = source.child_in(index, fields.name) else { return };
-        if !kinds.field_declaration.is(source.nodes[declaration].kind) {
-            return;
-        }
-        let head = &source.text[source.nodes[declaration].start as usize..source.nodes[name].start as usize];
-        let fixed = ["final", "readonly", "const"].iter().any(|word| names::has_word(head, word));
-        let own_thread =
-            ["volatile", "ThreadLocal", "ThreadStatic", "AsyncLocal"].iter().any(|w| names::has_word(head, w));
-        if !names::has_word(head, "static") || own_thread {
-            return;
-        }
-        let has = |part: &str| memchr::memmem::find(head, part.as_bytes()).is_some();
-        let container =
-            ["List", "Map", "Set", "Dictionary", "Queue", "Deque", "Stack", "Collection"].iter().any(|t| has(t))
-                && !["Concurrent", "Immutable", "ReadOnly", "Synchronized"].iter().any(|t| has(t));
-        self.add(Sort::Static, name, !fixed, container);
-    }
-
-    fn c(&mut self, index: NodeIndex) {
-        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
-        let node = &source.nodes[index];
-        if !kinds.declaration.is(node.kind) {
-            return;
-        }
-        // At file scope, in a namespace, in `extern "C"` or in `#if`.
-        let mut at = index;
-        while at != 0 {
-            at = source.nodes[at].parent as usize;
-            let role = self.roles.role(source.nodes[at].kind);
-            let bytes = source.bytes(&source.nodes[at]);
-            if role == Role::Function
-                || role == Role::Block
-                || (role == Role::Class && !bytes.starts_with(b"namespace"))
-            {
-                return;
-            }
-        }
-        let text = source.bytes(node);
-        let end = memchr::memchr3(b'=', b'{', b'(', text).unwrap_or(text.len());
-        let head = &text[..end];
-        let fixed = [
-            "extern",
-            "const",
-            "constexpr",
-            "constinit",
-            "typedef",
-            "thread_local",
-            "_Thread_local",
-            "__thread",
-            "atomic",
-        ];
-        let pointer = head.contains(&b'*');
-        if fixed.iter().any(|word| names::has_word(head, word) && !(*word == "const" && pointer))
-            || memchr::memmem::find(head, b"atomic").is_some()
-            || memchr::memmem::find(head, b"mutex").is_some()
-        {
-            return;
-        }
-        for declarator in
-            source.children(index).filter(|&child| source.nodes[child].field == fields.declarator).collect::<Vec<_>>()
-        {
-            let mut inner = declarator;
-            for _ in 0..6 {
-                if kinds.function_declarator.is(source.nodes[inner].kind) {
-                    break;
-                }
-                if kinds.identifier.is(source.nodes[inner].kind) {
-                    self.add(Sort::Module, inner, true, true);
-                    break;
-                }
-                let Some(next) = source.child_in(inner, fields.declarator) else { break };
-                inner = next;
-            }
-        }
-    }
-
-    fn bash(&mut self, index: NodeIndex) {
-        let source = self.source;
-        let parent = source.nodes[index].parent;
-        let Some(name) = source.child_in(index, self.roles.fields.name) else { return };
-        // Environment for one command, and constants, are something else.
-        if parent == 0 && self.roles.kinds.variable_name.is(source.nodes[name].kind) {
-            self.add(Sort::Module, name, true, false);
-        }
-    }
-
-    fn ruby(&mut self, index: NodeIndex) {
-        let (source, kinds) = (self.source, &self.roles.kinds);
-        let node = &source.nodes[index];
-        if kinds.class_variable.is(node.kind) {
-            self.add(Sort::ClassVariable, index, true, true);
-        } else if kinds.global_variable.is(node.kind) {
-            let text = source.bytes(node);
-            let predefined: &[&[u8]] = &[
-                b"$stdout",
-                b"$stderr",
-                b"$stdin",
-                b"$LOAD_PATH",
-                b"$LOADED_FEATURES",
-                b"$VERBOSE",
-                b"$DEBUG",
-                b"$PROGRAM_NAME",
-                b"$FILENAME",
-                b"$SAFE",
-                b"$KCODE",
-            ];
-            let is_special = text.len() < 2 || predefined.contains(&text) || !text[1].is_ascii_alphabetic();
-            if !is_special {
-                self.add(Sort::Global, index, true, false);
-            }
-        }
-    }
-
-    fn php(&mut self, index: NodeIndex) {
-        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
-        let node = &source.nodes[index];
-        let name_in =
-            |variable: NodeIndex| source.children(variable).find(|&child| kinds.name.is(source.nodes[child].kind));
-        if kinds.global_declaration.is(node.kind) {
-            let variables = source.children(index).filter(|&child| kinds.variable_name.is(source.nodes[child].kind));
-            for name in variables.filter_map(name_in).collect::<Vec<_>>() {
-                self.add(Sort::Global, name, true, false);
-            }
-        } else if kinds.property_declaration.is(node.kind) {
-            let elements = source.children(index).filter(|&child| source.child_in(child, fields.name).is_some());
-            for element in elements.collect::<Vec<_>>() {
-                let name = source.child_in(element, fields.name).and_then(name_in);
-                let head = &source.text[node.start as usize..source.nodes[element].start as usize];
-                if let Some(name) = name.filter(|_| names::has_word(head, "static")) {
-                    self.add(Sort::Static, name, true, true);
-                }
-            }
-        }
-    }
-
     /// Reads who touches and who changes a variable.
     fn uses(&self, state: &mut State) {
         let source = self.source;
@@ -727,22 +471,4 @@ enum Change {
     None,
     Content,
     Rebound,
-}
-
-/// `[]`, `{}`, `set()`, `defaultdict(list)` and the like.
-pub fn is_python_container(source: &Source<'_>, roles: &Roles, value: NodeIndex) -> bool {
-    let node = &source.nodes[value];
-    let kinds = &roles.kinds;
-    if kinds.list.is(node.kind) || kinds.dictionary.is(node.kind) || kinds.set.is(node.kind) {
-        return true;
-    }
-    let makers: &[&[u8]] =
-        &[b"list", b"dict", b"set", b"defaultdict", b"OrderedDict", b"deque", b"Counter", b"bytearray"];
-    kinds.call.is(node.kind)
-        && source
-            .child_in(value, roles.fields.function)
-            .map(|function| source.bytes(&source.nodes[function]))
-            .is_some_and(|name| {
-                makers.iter().any(|maker| name == *maker || name.strip_prefix(b"collections.") == Some(maker))
-            })
 }
