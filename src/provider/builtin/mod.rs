@@ -2,6 +2,7 @@
 //!
 //! A file is parsed once, its tree flattened once into [`source::Node`]s, and every smell reads that array.
 
+mod anchors;
 mod change;
 pub mod facts;
 mod findings;
