@@ -12,7 +12,7 @@ use super::language::Language;
 use super::smells::duplicate_code::search::{ChangedFile, CloneReport, CloneSearch};
 use super::smells::{Copies, Smell, complex_functions, god_class};
 use super::source::Parsers;
-use super::{Builtin, FileReport};
+use super::{Builtin, FileReport, Hidden};
 use crate::domain::{Kind, LineRange};
 use crate::git::{Hunk, TreeFile};
 
@@ -80,7 +80,12 @@ impl Builtin {
         let changed: Vec<ChangedFile<'_>> =
             parsed.iter().map(|(_, source, facts, added)| ChangedFile { source, facts, added }).collect();
         let mut report = search.run(&changed, tree, read, self.limits());
-        for (file, _) in &mut report.smells {
+        let mut hidden: HashMap<usize, Hidden> = HashMap::new();
+        for (file, smell) in &mut report.smells {
+            if let Some((_, source, facts, _)) = parsed.get(*file) {
+                let hidden = hidden.entry(*file).or_insert_with(|| self.hidden_in(source, facts));
+                hidden.hide(std::slice::from_mut(smell), source.text);
+            }
             *file = parsed.get(*file).map_or(*file, |(index, ..)| *index);
         }
         report
@@ -423,6 +428,7 @@ mod tests {
             smells: (1..=many).map(smell).collect(),
             functions: Vec::new(),
             classes: Vec::new(),
+            hidden: Hidden::default(),
         };
         let builtin = Builtin::default();
         let mut before = Before::new(&old, b"x\n", &[], b"x\n", &builtin);

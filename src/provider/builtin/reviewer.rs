@@ -246,7 +246,10 @@ impl BuiltinReviewer {
                 smells.push(smell);
             }
         }
-        for ((file, source, ..), smells) in parsed.iter().zip(smells_of) {
+        for ((file, source, facts, _), mut smells) in parsed.iter().zip(smells_of) {
+            if !smells.is_empty() {
+                self.builtin.hidden_in(source, facts).hide(&mut smells, source.text);
+            }
             report.findings.extend(self.findings(&smells, &file.path, source.text));
             report.read.push(FileRead { path: file.path.clone(), lines: lines_of(source.text) });
         }
@@ -270,16 +273,20 @@ impl BuiltinReviewer {
         let mut read = |path: &str| self.blob(&by_path.get(path)?.new_blob).ok();
         let found = index.find_all(&mut read, self.builtin.limits());
         let mut report = Report::default();
+        let mut parsers = Parsers::default();
         for group in found.chunk_by(|(one, _), (other, _)| one == other) {
             let Some((path, _)) = group.first() else { continue };
             let Some(file) = by_path.get(path.as_str()) else { continue };
             let Ok(text) = self.blob(&file.new_blob) else { continue };
             let added = Added::of(&file.hunks);
-            let smells: Vec<Smell> = group
+            let mut smells: Vec<Smell> = group
                 .iter()
                 .map(|(_, smell)| smell.clone())
                 .filter(|smell| added.overlaps(smell.line_start, smell.line_end))
                 .collect();
+            if !smells.is_empty() {
+                self.builtin.hidden(&mut parsers, path, &text).hide(&mut smells, &text);
+            }
             report.findings.extend(self.findings(&smells, path, &text));
             report.read.push(FileRead { path: path.clone(), lines: lines_of(&text) });
         }
