@@ -1,9 +1,9 @@
 //! The store's runs as the policy wants them.
 
 use super::Runner;
-use crate::domain::{RunRecord, RunStatus};
+use crate::domain::{RunId, RunRecord, RunStatus};
 use crate::policy::{Activity, KnownRun, Liveness, Resumable};
-use crate::store::{RunRow, StoreError, View};
+use crate::store::{RunRow, View};
 
 /// A run as the policy sees it, without what costs a look at files: its worker, its effort, whether it can go on.
 pub(super) fn of_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
@@ -58,15 +58,27 @@ pub(super) fn rows(view: &View) -> impl Iterator<Item = RunRow<'_>> {
 
 impl Runner {
     /// Whether a worker holds the lock of a run whose record says that one should.
-    pub(super) fn liveness(&self, row: &RunRow<'_>) -> Result<Liveness, StoreError> {
-        match (row.status, row.id.parse()) {
-            (RunStatus::Pending, _) => Ok(Liveness::Waiting),
-            (status, Ok(id)) if status.is_working() => Ok(match self.store.is_live(&id)? {
-                true => Liveness::Working(Activity::Recent),
-                false => Liveness::Dead,
-            }),
-            (status, Err(_)) if status.is_working() => Ok(Liveness::Unknown),
-            _ => Ok(Liveness::Ended),
+    pub(super) fn liveness(&self, row: &RunRow<'_>) -> Liveness {
+        match (row.status, row.id.parse::<RunId>()) {
+            (RunStatus::Pending, _) => Liveness::Waiting,
+            (status, Ok(id)) if status.is_working() => match self.store.is_live(&id) {
+                Ok(true) => Liveness::Working(Activity::Recent),
+                Ok(false) => Liveness::Dead,
+                Err(error) => {
+                    tracing::warn!(run = %id, %error, "the lock of a run cannot be asked");
+                    Liveness::Unknown
+                }
+            },
+            (status, Err(_)) if status.is_working() => Liveness::Unknown,
+            _ => Liveness::Ended,
         }
+    }
+
+    /// Whether a worker has the run, for counting slots: a lock that cannot be asked takes none.
+    pub(super) fn is_at_work(&self, run: &RunId) -> bool {
+        self.store.is_live(run).unwrap_or_else(|error| {
+            tracing::warn!(%run, %error, "the lock of a run cannot be asked");
+            false
+        })
     }
 }

@@ -27,8 +27,8 @@ enum Tried {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dead {
     SettleFirst,
-    /// Somebody else is settling it in just this moment.
-    TakeAsLive,
+    /// That was tried, and it could not be settled: the request does without it.
+    LeaveIt,
 }
 
 impl Runner {
@@ -62,7 +62,7 @@ impl Runner {
                 Tried::Requested(requested, view) => break (*requested, view),
                 Tried::DeadWorker => {
                     self.recover()?;
-                    dead = Dead::TakeAsLive;
+                    dead = Dead::LeaveIt;
                 }
             }
         };
@@ -100,12 +100,10 @@ impl Runner {
                 continue;
             }
             let mut run = known::of_row(&row);
-            run.liveness = self.liveness(&row)?;
-            if run.liveness == Liveness::Dead {
-                match dead {
-                    Dead::SettleFirst => return Ok(Tried::DeadWorker),
-                    Dead::TakeAsLive => run.liveness = Liveness::Unknown,
-                }
+            run.liveness = self.liveness(&row);
+            // Whoever settles it in just this moment holds its lock, so that it does not look dead.
+            if run.liveness == Liveness::Dead && dead == Dead::SettleFirst {
+                return Ok(Tried::DeadWorker);
             }
             let mut effort = None;
             if same
@@ -153,9 +151,7 @@ impl Runner {
             }
             Action::Launch { supersedes } | Action::Resume { supersedes, .. } => {
                 let run = self.create(locked, request, wish, snapshot, &decision)?;
-                for older in supersedes {
-                    self.supersede(locked, older, &run.run_id)?;
-                }
+                self.supersede_all(locked, supersedes, &run.run_id);
                 run
             }
         };
@@ -267,6 +263,15 @@ impl Runner {
             run.saved_token_estimate = run.saved_token_estimate.saturating_add(decision.saved_token_estimate);
             run.decision.clone_from(&decision.reason);
         })?)
+    }
+
+    /// Asks active runs to end in favour of `newer`. The new run stands whether each of them can be told or not.
+    fn supersede_all(&self, locked: &Locked<'_>, older: &[RunId], newer: &RunId) {
+        for older in older {
+            if let Err(error) = self.supersede(locked, older, newer) {
+                tracing::warn!(run = %older, %newer, %error, "a run cannot be superseded");
+            }
+        }
     }
 
     /// Asks an active run to end in favour of `newer`; one that has not begun ends at once.

@@ -104,7 +104,11 @@ impl Runner {
 
     /// Ends a run that has not begun, or not again, with the reason that its record has.
     pub(super) fn settle_pending(&self, _locked: &Locked<'_>, record: &RunRecord) -> Result<RunRecord, RunnerError> {
-        let entries = self.store.read_journal(&record.run_id)?;
+        // One that never had a worker has no journal, whatever stands in its place.
+        let entries = match record.attempt {
+            0 => Vec::new(),
+            _ => self.store.read_journal(&record.run_id)?,
+        };
         let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
         let status = ended_as(record);
         let reason = if record.attempt == 0 { "it had not begun" } else { "it waited for its next attempt" };
