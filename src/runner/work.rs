@@ -84,13 +84,16 @@ impl Runner {
             let view = locked.view()?;
             let mut busy = 0;
             for row in known::rows(&view).filter(|row| row.status.is_working() && row.id != run.as_str()) {
-                if let Ok(id) = row.id.parse()
-                    && self.store.is_live(&id)?
-                {
+                if row.id.parse().is_ok_and(|id| self.is_at_work(&id)) {
                     busy += 1;
                 }
             }
+            if let Err(error) = self.store.started_well(run) {
+                tracing::warn!(%run, %error, "starts that came to nothing go on to be counted");
+            }
             if busy >= self.settings.max_parallel_runs.max(1) {
+                // As the run's lock: under the store's, so that whoever ends next finds the run startable.
+                process::unlock_input();
                 return Ok(Claim::NoSlot);
             }
             let now = self.ambient.now();

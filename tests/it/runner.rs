@@ -2,6 +2,7 @@
 
 mod kills;
 mod place;
+mod trouble;
 
 use std::process::Stdio;
 
