@@ -5,7 +5,7 @@ use crate::domain::{RunId, RunRecord, RunStatus};
 use crate::policy::{Activity, KnownRun, Liveness, Resumable};
 use crate::store::{RunRow, View};
 
-/// A run as the policy sees it, without what costs a look at files: its worker, its effort, whether it can go on.
+/// A run as the policy sees it, without what costs a look at files: its worker, whether it can go on.
 pub(super) fn of_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
     KnownRun {
         id: row.id,
@@ -17,7 +17,7 @@ pub(super) fn of_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
         policy_version: row.policy_version,
         reviewer: row.reviewer,
         model: row.model,
-        reasoning_effort: "",
+        reasoning_effort: row.reasoning_effort,
         branch: row.branch,
         worktree: row.worktree,
         attempt: row.attempt,

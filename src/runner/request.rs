@@ -91,9 +91,9 @@ impl Runner {
         dead: Dead,
     ) -> Result<Tried, RunnerError> {
         let view = locked.view()?;
-        // The records of equivalent runs: what a row does not have.
+        // The records of equivalent runs: what can be taken over from them is not in a row.
         let mut looked_into: Vec<RunRecord> = Vec::new();
-        let mut candidates: Vec<(KnownRun<'_>, Option<usize>)> = Vec::new();
+        let mut candidates: Vec<KnownRun<'_>> = Vec::new();
         for row in known::rows(&view) {
             let same = row.scope_hash == wish.scope_hash && row.diff_fingerprint == wish.diff_fingerprint;
             if !same && row.status.is_terminal() {
@@ -105,7 +105,6 @@ impl Runner {
             if run.liveness == Liveness::Dead && dead == Dead::SettleFirst {
                 return Ok(Tried::DeadWorker);
             }
-            let mut effort = None;
             if same
                 && looked_into.len() < LOOKED_INTO
                 && let Ok(id) = row.id.parse::<RunId>()
@@ -114,21 +113,11 @@ impl Runner {
                 if matches!(record.status, RunStatus::Lost | RunStatus::Failed) && self.can_go_on(&record) {
                     run.resumable = Resumable::Yes;
                 }
-                effort = Some(looked_into.len());
                 looked_into.push(record);
             }
-            candidates.push((run, effort));
+            candidates.push(run);
         }
-        let decision = {
-            let runs: Vec<KnownRun<'_>> = candidates
-                .into_iter()
-                .map(|(run, record)| match record.and_then(|index| looked_into.get(index)) {
-                    Some(record) => KnownRun { reasoning_effort: &record.reasoning_effort, ..run },
-                    None => run,
-                })
-                .collect();
-            policy::decide(wish, &runs)
-        };
+        let decision = policy::decide(wish, &candidates);
         tracing::debug!(?decision, "decided");
         let run = match &decision.action {
             Action::Skip => {
