@@ -10,7 +10,7 @@ use super::error::{CliError, Exit};
 use super::session::{Invocation, Session};
 use super::{interrupt, output, runs};
 use crate::config::{ReviewerKind, Settings, Texts};
-use crate::domain::{Coverage, Finding, FindingId, Priority, RunId, RunOutput, RunRecord, RunStatus, Scope, Source};
+use crate::domain::{Coverage, Finding, FindingId, Priority, RunOutput, RunRecord, RunStatus, Scope, Source};
 use crate::policy::{Action, Decision};
 use crate::report::{Look, json, markdown, text};
 use crate::runner::{Requested, ReviewRequest, Runner};
@@ -133,23 +133,19 @@ fn request(session: &Session, arguments: &Arguments) -> Result<ReviewRequest, Cl
 fn action_word(action: &Action) -> &'static str {
     match action {
         Action::Launch { .. } => "launch",
-        Action::Adopt(_) => "adopt",
-        Action::Reuse(_) => "reuse",
+        Action::Adopt { .. } => "adopt",
+        Action::Reuse { .. } => "reuse",
         Action::Resume { .. } => "resume",
         Action::Skip => "skip",
     }
 }
 
 fn decision_json(decision: &Decision) -> serde_json::Value {
-    let supersedes: Vec<&RunId> = match &decision.action {
-        Action::Launch { supersedes } | Action::Resume { supersedes, .. } => supersedes.iter().collect(),
-        _ => Vec::new(),
-    };
     json!({
         "action": action_word(&decision.action),
         "reason": decision.reason,
         "saved_token_estimate": decision.saved_token_estimate,
-        "supersedes": supersedes,
+        "supersedes": decision.action.supersedes(),
     })
 }
 
@@ -161,8 +157,8 @@ fn started(look: &Look, format: Format, requested: &Requested) -> Result<Exit, C
     }
     let said = match decision.action {
         Action::Launch { .. } => "asked for",
-        Action::Adopt(_) => "is on its way already",
-        Action::Reuse(_) => "has been done",
+        Action::Adopt { .. } => "is on its way already",
+        Action::Reuse { .. } => "has been done",
         Action::Resume { .. } => "goes on",
         Action::Skip => "was skipped",
     };

@@ -2,7 +2,7 @@
 
 use super::Runner;
 use crate::domain::{RunId, RunRecord, RunStatus};
-use crate::policy::{Activity, KnownRun, Liveness, Resumable};
+use crate::policy::{Activity, Ending, Extent, KnownRun, Liveness, Resumable};
 use crate::store::{RunRow, View};
 
 /// A run as the policy sees it, without what costs a look at files: its worker, whether it can go on.
@@ -21,6 +21,9 @@ pub(super) fn of_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
         branch: row.branch,
         worktree: row.worktree,
         attempt: row.attempt,
+        epoch: row.epoch,
+        ending: if row.cancel_reason.is_empty() { Ending::NotAsked } else { Ending::Asked },
+        extent: if row.error_class.is_empty() { Extent::Whole } else { Extent::Partial },
         findings: row.counts.iter().sum(),
         tokens: row.tokens,
         superseded_by: row.superseded_by,
@@ -44,6 +47,9 @@ pub(super) fn of_record<'a>(record: &'a RunRecord, scope: &'a str) -> KnownRun<'
         branch: &record.branch,
         worktree: &record.worktree,
         attempt: record.attempt,
+        epoch: record.epoch,
+        ending: if record.cancel_reason.is_none() { Ending::NotAsked } else { Ending::Asked },
+        extent: if record.error_class.is_none() { Extent::Whole } else { Extent::Partial },
         findings: record.finding_counts.total(),
         tokens: record.tokens.total(),
         superseded_by: record.superseded_by.as_ref().map_or("", |id| id.as_str()),

@@ -9,7 +9,7 @@ use crate::domain::{
     CancelReason, Coverage, FindingCounts, LeftOutReason, PhaseTimings, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
-use crate::policy::{self, Action, Decision, KnownRun, Liveness, Resumable};
+use crate::policy::{self, Action, Decision, Extent, KnownRun, Liveness, Resumable};
 use crate::store::{Locked, StoreError, View};
 
 /// Equivalent runs whose files are looked into; the newest ones decide.
@@ -110,7 +110,12 @@ impl Runner {
                 && let Ok(id) = row.id.parse::<RunId>()
                 && let Some(record) = self.store.run(&id)?
             {
-                if matches!(record.status, RunStatus::Lost | RunStatus::Failed) && self.can_go_on(&record) {
+                let early = match record.status {
+                    RunStatus::Lost | RunStatus::Failed => true,
+                    RunStatus::Completed => run.extent == Extent::Partial,
+                    _ => false,
+                };
+                if early && self.can_go_on(&record) {
                     run.resumable = Resumable::Yes;
                 }
                 looked_into.push(record);
@@ -132,32 +137,27 @@ impl Runner {
                     None => self.create(locked, request, wish, snapshot, &decision)?,
                 }
             }
-            Action::Adopt(id) => self.stand_again(locked, id, snapshot, &decision)?,
-            Action::Reuse(id) => {
-                let run = self.stand_again(locked, id, snapshot, &decision)?;
-                self.fold(locked, &run)?;
-                run
-            }
-            Action::Launch { supersedes } | Action::Resume { supersedes, .. } => {
-                let run = self.create(locked, request, wish, snapshot, &decision)?;
-                self.supersede_all(locked, supersedes, &run.run_id);
-                run
-            }
+            Action::Adopt { run, .. } => self.stand_again(locked, run, snapshot, &decision)?,
+            Action::Reuse { run, .. } => self.stand_again(locked, run, snapshot, &decision)?,
+            Action::Launch { .. } | Action::Resume { .. } => self.create(locked, request, wish, snapshot, &decision)?,
         };
+        self.supersede_all(locked, decision.action.supersedes(), &run.run_id);
+        if matches!(decision.action, Action::Reuse { .. }) {
+            self.fold(locked, &run)?;
+        }
         Ok(Tried::Requested(Box::new(Requested { decision, run }), view))
     }
 
     /// Starts a worker for the run if there is a slot for it; looks at the view that is there already.
     fn start_requested(&self, requested: &Requested, view: &View) -> Result<(), RunnerError> {
         let run = &requested.run;
-        let (added, ended): (_, &[RunId]) = match &requested.decision.action {
-            Action::Launch { supersedes } | Action::Resume { supersedes, .. } => {
-                let worktree = PathBuf::from(&run.worktree);
-                (Some(Waiting { run: run.run_id.clone(), worktree }), supersedes)
+        let added = match &requested.decision.action {
+            Action::Launch { .. } | Action::Resume { .. } => {
+                Some(Waiting { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
             }
-            _ => (None, &[]),
+            Action::Adopt { .. } | Action::Reuse { .. } | Action::Skip => None,
         };
-        self.start_next(view, added, ended)?;
+        self.start_next(view, added, requested.decision.action.supersedes())?;
         Ok(())
     }
 
