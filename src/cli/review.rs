@@ -274,15 +274,20 @@ impl Outcome {
         }
     }
 
-    /// The exit code: a run that did not complete is never clean; findings that somebody has decided about count no
-    /// more.
+    /// Whether all that was asked for has been reviewed: no part of the run failed, and no file was unreadable.
+    fn is_whole(&self) -> bool {
+        self.run.error_class.is_none() && self.coverage.unreadable().next().is_none()
+    }
+
+    /// The exit code: a run that did not complete, or completed a part only, is never clean; findings that somebody has
+    /// decided about count no more.
     fn exit(&self, fail_on: Option<Priority>) -> Exit {
         let urgent = |finding: &&Finding| {
             finding.status.is_undecided() && fail_on.is_some_and(|limit| finding.priority <= limit)
         };
         match self.run.status {
             RunStatus::Completed if self.findings.iter().any(|finding| urgent(&finding)) => Exit::Findings,
-            RunStatus::Completed | RunStatus::Skipped => Exit::Done,
+            RunStatus::Completed | RunStatus::Skipped if self.is_whole() => Exit::Done,
             _ => Exit::Incomplete,
         }
     }

@@ -15,6 +15,15 @@ use crate::store::{Locked, StoreError, View};
 /// Equivalent runs whose files are looked into; the newest ones decide.
 const LOOKED_INTO: usize = 8;
 
+/// What was asked for, and what it was found to be about.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    request: &'a ReviewRequest,
+    wish: &'a policy::Request,
+    snapshot: &'a Snapshot,
+    triage_bytes: u64,
+}
+
 /// What came of one try under the store's lock.
 enum Tried {
     /// With the view it was decided from.
@@ -39,6 +48,8 @@ impl Runner {
     /// is not among them: the run is recorded and starts with the next command.
     pub fn request(&self, request: &ReviewRequest) -> Result<Requested, RunnerError> {
         let reviewer = self.reviewer_name(request.reviewer.as_deref())?;
+        // Before the code is looked at: what is said meanwhile may already speak of other code.
+        let triage_bytes = self.store.triage_bytes()?;
         let snapshot = self.freeze(request)?;
         let wish = policy::Request {
             scope: snapshot.scope.clone(),
@@ -55,9 +66,10 @@ impl Runner {
             force: request.force,
             prompt_estimate: 0,
         };
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
         let mut dead = Dead::SettleFirst;
         let (requested, view) = loop {
-            let tried = self.store.locked_as(|locked| self.under_lock(locked, request, &wish, &snapshot, dead))?;
+            let tried = self.store.locked_as(|locked| self.under_lock(locked, &asked, dead))?;
             match tried {
                 Tried::Requested(requested, view) => break (*requested, view),
                 Tried::DeadWorker => {
@@ -82,14 +94,8 @@ impl Runner {
         })
     }
 
-    fn under_lock(
-        &self,
-        locked: &Locked<'_>,
-        request: &ReviewRequest,
-        wish: &policy::Request,
-        snapshot: &Snapshot,
-        dead: Dead,
-    ) -> Result<Tried, RunnerError> {
+    fn under_lock(&self, locked: &Locked<'_>, asked: &Asked<'_>, dead: Dead) -> Result<Tried, RunnerError> {
+        let Asked { wish, .. } = asked;
         let view = locked.view()?;
         // The records of equivalent runs: what can be taken over from them is not in a row.
         let mut looked_into: Vec<RunRecord> = Vec::new();
@@ -134,12 +140,12 @@ impl Runner {
                 });
                 match earlier {
                     Some(record) => record,
-                    None => self.create(locked, request, wish, snapshot, &decision)?,
+                    None => self.create(locked, asked, &decision)?,
                 }
             }
-            Action::Adopt { run, .. } => self.stand_again(locked, run, snapshot, &decision)?,
-            Action::Reuse { run, .. } => self.stand_again(locked, run, snapshot, &decision)?,
-            Action::Launch { .. } | Action::Resume { .. } => self.create(locked, request, wish, snapshot, &decision)?,
+            Action::Adopt { run, .. } => self.stand_again(locked, run, asked, &decision)?,
+            Action::Reuse { run, .. } => self.stand_again(locked, run, asked, &decision)?,
+            Action::Launch { .. } | Action::Resume { .. } => self.create(locked, asked, &decision)?,
         };
         self.supersede_all(locked, decision.action.supersedes(), &run.run_id);
         if matches!(decision.action, Action::Reuse { .. }) {
@@ -168,14 +174,8 @@ impl Runner {
     }
 
     /// Appends the new run's first line; its snapshot is kept before anybody can read about it.
-    fn create(
-        &self,
-        locked: &Locked<'_>,
-        request: &ReviewRequest,
-        wish: &policy::Request,
-        snapshot: &Snapshot,
-        decision: &Decision,
-    ) -> Result<RunRecord, RunnerError> {
+    fn create(&self, locked: &Locked<'_>, asked: &Asked<'_>, decision: &Decision) -> Result<RunRecord, RunnerError> {
+        let Asked { request, wish, snapshot, triage_bytes } = *asked;
         let now = self.ambient.now();
         let status = if decision.action == Action::Skip { RunStatus::Skipped } else { RunStatus::Pending };
         let epoch = self.store.advance_epoch()?;
@@ -192,6 +192,7 @@ impl Runner {
             snapshot_commit: snapshot.snapshot_commit.clone(),
             head_commit: snapshot.head_commit.clone(),
             epoch,
+            triage_bytes: Some(triage_bytes),
             scope: wish.scope.clone(),
             scope_hash: wish.scope_hash.clone(),
             diff_fingerprint: wish.diff_fingerprint.clone(),
@@ -241,13 +242,14 @@ impl Runner {
         &self,
         locked: &Locked<'_>,
         id: &RunId,
-        snapshot: &Snapshot,
+        asked: &Asked<'_>,
         decision: &Decision,
     ) -> Result<RunRecord, RunnerError> {
         let epoch = self.store.advance_epoch()?;
         Ok(locked.update_run(id, self.ambient.now(), |run| {
             run.epoch = epoch;
-            run.head_commit.clone_from(&snapshot.head_commit);
+            run.triage_bytes = Some(asked.triage_bytes);
+            run.head_commit.clone_from(&asked.snapshot.head_commit);
             run.superseded_by = None;
             run.saved_token_estimate = run.saved_token_estimate.saturating_add(decision.saved_token_estimate);
             run.decision.clone_from(&decision.reason);
@@ -301,7 +303,8 @@ fn changed_paths(snapshot: &Snapshot) -> Vec<String> {
     files.chain(left_out).take(RunRecord::MAX_PATHS).cloned().collect()
 }
 
-/// What there is to cover. What is too large to be in the snapshot at all is only known now, so it is listed.
+/// What there is to cover. What is too large to be in the snapshot at all, or could not be read, is only known now, so it
+/// is listed.
 fn expected_coverage(snapshot: &Snapshot) -> Coverage {
     let change = &snapshot.change;
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -311,7 +314,7 @@ fn expected_coverage(snapshot: &Snapshot) -> Coverage {
         left_out: change
             .left_out
             .iter()
-            .filter(|file| file.reason == LeftOutReason::Oversized)
+            .filter(|file| matches!(file.reason, LeftOutReason::Oversized | LeftOutReason::Unreadable))
             .take(RunRecord::MAX_PATHS)
             .cloned()
             .collect(),
