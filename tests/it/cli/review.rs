@@ -161,3 +161,44 @@ fn the_clock_of_tests_is_obeyed() {
     let output = command.args(["runs"]).env("REVDECK_NOW", "tomorrow").output().expect("revdeck starts");
     assert_eq!(output.status.code(), Some(USAGE));
 }
+
+/// Takes a file's content out of the repository; gives what puts it back.
+fn lose(test: &TestEnvironment, path: &str) -> impl FnOnce() + use<> {
+    let id = test.git(&["rev-parse", &format!("HEAD:{path}")]).trim().to_owned();
+    let object = test.repo().join(".git/objects").join(&id[..2]).join(&id[2..]);
+    let aside = test.repo().join(".git").join(id);
+    fs::rename(&object, &aside).expect("a loose object");
+    move || fs::rename(aside, object).expect("a loose object")
+}
+
+#[test]
+fn a_review_of_a_part_is_not_clean_and_no_answer_for_the_next_one() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.write("wide.py", wide_function("wide"));
+    test.commit("two findings");
+    let restore = lose(&test, "wide.py");
+    let text = run(&test, &["review", "--wait"], INCOMPLETE);
+    assert!(text.contains("incomplete: 1 file could not be read: wide.py"), "{text}");
+    assert!(text.contains("1 finding (1 p1)"), "{text}");
+    run(&test, &["review", "--wait", "--fail-on", "p1"], FINDINGS);
+    let markdown = run(&test, &["review", "--wait", "--format", "markdown"], INCOMPLETE);
+    assert!(markdown.contains("incomplete"), "{markdown}");
+
+    restore();
+    let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    assert_eq!(list(&value, "findings").len(), 2);
+    assert_eq!(value["run"]["error_class"], Value::Null);
+    let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    assert_eq!(value["decision"]["action"], "reuse", "a whole one is an answer: {value}");
+}
+
+#[test]
+fn where_nothing_could_be_read_nothing_is_clean() {
+    let test = TestEnvironment::new();
+    test.write("wide.py", wide_function("wide"));
+    test.commit("one finding");
+    let _restore = lose(&test, "wide.py");
+    let text = run(&test, &["review", "--wait"], INCOMPLETE);
+    assert!(text.contains("unreadable"), "{text}");
+}
