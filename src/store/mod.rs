@@ -280,10 +280,34 @@ impl Store {
         }
     }
 
-    /// The epoch; 0 before it was ever advanced.
+    /// The epoch; 0 before it was ever advanced. Where its file is gone, empty or unreadable, the greatest epoch of any
+    /// run, so that it never falls back behind one that was given out.
     pub fn epoch(&self) -> Result<u64, StoreError> {
-        let bytes = files::read(&self.root.join("epoch"))?.unwrap_or_default();
-        Ok(std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0))
+        let bytes = std::fs::read(self.root.join("epoch")).unwrap_or_default();
+        match std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok()) {
+            Some(epoch) => Ok(epoch),
+            None => self.greatest_epoch(),
+        }
+    }
+
+    /// The greatest epoch in any line of `runs.ndjson`; reads all of it.
+    fn greatest_epoch(&self) -> Result<u64, StoreError> {
+        #[derive(serde::Deserialize)]
+        struct WithEpoch {
+            #[serde(default)]
+            epoch: u64,
+        }
+        let path = self.runs_path();
+        let mut greatest = 0;
+        if let Some(file) = files::open_read(&path)? {
+            lines::forwards(&file, 0, |_, line| {
+                if let Ok(run) = serde_json::from_slice::<WithEpoch>(line) {
+                    greatest = greatest.max(run.epoch);
+                }
+            })
+            .map_err(StoreError::io("read", &path))?;
+        }
+        Ok(greatest)
     }
 
     /// Adds one to the epoch and returns it. Not synced by itself, as every request waits for it: what it is advanced for
