@@ -46,7 +46,7 @@ fn a_full_disk_is_an_error() {
 #[test]
 fn hostile_names_are_harmless() {
     let test = TestEnvironment::new();
-    test.write("evil\x1b[2J\n\u{202e}<b>`x`.py", long_function("long"));
+    test.write("evil\x1b[2J\n\u{202e}\u{9b}1m<b>`x`.py", long_function("long"));
     test.commit("hostile\x1b]52;c;aGk=\x07");
     for arguments in [
         &["review", "--wait"][..],
@@ -56,11 +56,17 @@ fn hostile_names_are_harmless() {
         &["ledger"],
         &["smells", "."],
         &["findings", "--format", "markdown"],
+        &["review", "--wait", "--format", "json"],
+        &["show", "latest", "--format", "json"],
+        &["details", "latest", "--format", "json"],
+        &["runs", "--format", "json"],
+        &["findings", "--format", "json"],
+        &["smells", ".", "--format", "json"],
         &[],
     ] {
         let text = run(&test, arguments, DONE);
         let plain = text.replace("\x1b[0m", "");
-        let hostile = ["\x1b[2J", "\x1b]52", "\u{202e}", "evil\x1b"];
+        let hostile = ["\x1b[2J", "\x1b]52", "\u{202e}", "evil\x1b", "\u{9b}"];
         assert!(hostile.iter().all(|part| !plain.contains(part)), "{arguments:?}: {text:?}");
     }
     let ledger = run(&test, &["ledger"], DONE);
@@ -68,7 +74,11 @@ fn hostile_names_are_harmless() {
     let markdown = run(&test, &["findings", "--format", "markdown"], DONE);
     assert!(markdown.contains("### ``"), "{markdown}");
     let value = json(&test, &["findings", "--format", "json"], DONE);
-    assert_eq!(list(&value, "findings")[0]["repo_relative_path"], "evil\x1b[2J\n\u{202e}<b>`x`.py", "data stays data");
+    assert_eq!(
+        list(&value, "findings")[0]["repo_relative_path"],
+        "evil\x1b[2J\n\u{202e}\u{9b}1m<b>`x`.py",
+        "data stays data"
+    );
 }
 
 #[test]
