@@ -109,8 +109,8 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let request = request(&session, arguments)?;
     let fail_on = arguments.fail_on.map_or(session.loaded.settings.fail_on, |FailOn(priority)| priority);
     let (runner, look) = session.into_runner();
-    runs::recover(&runner);
     let requested = runner.request(&request)?;
+    runs::tell(&requested.recovered);
     if !arguments.wait {
         return started(&look, arguments.format, &requested);
     }
@@ -150,7 +150,7 @@ fn decision_json(decision: &Decision) -> serde_json::Value {
 }
 
 fn started(look: &Look, format: Format, requested: &Requested) -> Result<Exit, CliError> {
-    let Requested { decision, run } = requested;
+    let Requested { decision, run, .. } = requested;
     if format == Format::Json {
         output::print_json(&json::versioned([("run", json::run(run)), ("decision", decision_json(decision))]))?;
         return Ok(Exit::Done);
@@ -256,7 +256,7 @@ impl Outcome {
             Format::Json => {
                 let mut object = self.json();
                 object["decision"] = decision_json(decision);
-                format!("{object}\n")
+                format!("{}\n", output::json_text(&object))
             }
             Format::Text | Format::Markdown => self.render(look, format),
         }
@@ -269,7 +269,7 @@ impl Outcome {
     pub fn render(&self, look: &Look, format: Format) -> String {
         match format {
             Format::Text => text::review(look, &self.run, &self.findings, &self.coverage, &self.notes),
-            Format::Json => format!("{}\n", self.json()),
+            Format::Json => format!("{}\n", output::json_text(&self.json())),
             Format::Markdown => markdown::review(look, &self.run, &self.findings, &self.coverage, &self.notes),
         }
     }

@@ -68,19 +68,20 @@ impl Runner {
         };
         let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
         let mut dead = Dead::SettleFirst;
-        let (requested, view) = loop {
+        let mut recovered = Vec::new();
+        let (mut requested, view) = loop {
             let tried = self.store.locked_as(|locked| self.under_lock(locked, &asked, dead))?;
             match tried {
                 Tried::Requested(requested, view) => break (*requested, view),
                 Tried::DeadWorker => {
-                    self.recover()?;
+                    recovered = self.recover()?;
                     dead = Dead::LeaveIt;
                 }
             }
         };
-        if requested.run.status == RunStatus::Pending
-            && let Err(error) = self.start_requested(&requested, &view)
-        {
+        requested.recovered = recovered;
+        // Also when this request needs no worker: perhaps an earlier one still does.
+        if let Err(error) = self.start_requested(&requested, &view) {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
         }
         Ok(requested)
@@ -151,7 +152,7 @@ impl Runner {
         if matches!(decision.action, Action::Reuse { .. }) {
             self.fold(locked, &run)?;
         }
-        Ok(Tried::Requested(Box::new(Requested { decision, run }), view))
+        Ok(Tried::Requested(Box::new(Requested { decision, run, recovered: Vec::new() }), view))
     }
 
     /// Starts a worker for the run if there is a slot for it; looks at the view that is there already.
