@@ -1,5 +1,7 @@
 //! Integration tests: git. Repositories are made by git itself.
 
+mod partial;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
