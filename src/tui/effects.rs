@@ -167,9 +167,8 @@ fn read(mut loader: Loader, reads: &Receiver<Read>, messages: &Mailbox) {
                 let _ = messages.send(Message::Loaded { subject: subject.clone(), tab, loaded: Box::new(loaded) });
             });
         }
-        if let Some(run) = files
-            && let Some(files) = loader.files(&run)
-        {
+        if let Some(run) = files {
+            let files = loader.files(&run);
             let _ = messages.send(Message::Files { run, files });
         }
     }

@@ -105,10 +105,14 @@ fn follow(app: &mut App, commands: &mut Vec<Command>) {
         app.loading = Some(wanted.clone());
         commands.push(Command::Load { subject: wanted.0, tab: wanted.1 });
     }
+    // The files follow when they are read, like the page; only the very first ones are what the view knows.
     if let Some(run) = app.run().map(|run| run.id.to_owned())
-        && run != app.files_of
+        && run != app.files_asked
     {
-        data::files_from_view(app, &run);
+        if app.files_of.is_empty() {
+            data::files_from_view(app, &run);
+        }
+        app.files_asked.clone_from(&run);
         commands.push(Command::LoadFiles { run });
     }
     let width = app.layout().body(Pane::Detail).map_or(0, |area| area.width);
