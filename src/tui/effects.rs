@@ -265,8 +265,8 @@ fn told(requested: &Requested) -> String {
     let (scope, reason) = (&requested.run.scope, &requested.decision.reason);
     match &requested.decision.action {
         policy::Action::Launch { .. } => format!("reviewing {scope}"),
-        policy::Action::Adopt(_) => format!("{scope} is being reviewed already: {reason}"),
-        policy::Action::Reuse(_) => format!("{scope} has been reviewed already: {reason}"),
+        policy::Action::Adopt { .. } => format!("{scope} is being reviewed already: {reason}"),
+        policy::Action::Reuse { .. } => format!("{scope} has been reviewed already: {reason}"),
         policy::Action::Resume { .. } => format!("reviewing {scope}: {reason}"),
         policy::Action::Skip => reason.clone(),
     }
