@@ -35,8 +35,8 @@ enum Claim {
 }
 
 impl Runner {
-    /// Executes one run to its end, then settles dead ones and starts the next pending one. Returns at once when another worker has the run,
-    /// when it has ended, or when there is no slot for it.
+    /// Executes one run to its end, then settles dead ones and starts the next pending one. Returns at once when another
+    /// worker has the run, when it has ended, or when there is no slot for it.
     pub fn work(&self, run: &RunId) -> Result<(), RunnerError> {
         process::ignore_the_terminal();
         let (lock, record) = match self.claim(run)? {
