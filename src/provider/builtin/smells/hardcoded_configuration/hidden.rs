@@ -172,7 +172,7 @@ impl Hidden {
             let end = text.ceil_char_boundary(range.end);
             if end > at {
                 clean.push_str(text.get(at..start).unwrap_or_default());
-                clean.push_str("…");
+                clean.push('…');
                 at = end;
             }
         }
