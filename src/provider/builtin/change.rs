@@ -230,7 +230,7 @@ impl<'a> Before<'a> {
             return;
         }
         let grown = grown.join(", ");
-        smell.title = format!("class `{}` grew {grown}", class.name);
+        smell.title = format!("Class `{}` grew {grown}", class.name);
         smell.explanation = format!("With this change the class grew {grown}. {}", smell.explanation);
     }
 
@@ -270,8 +270,8 @@ impl<'a> Before<'a> {
         }
         let grown = grown.join(", ");
         smell.title = match smell.kind {
-            Kind::LongMethod => format!("function `{}` {grown}", function.name),
-            _ => format!("function `{}` got more complex: {grown}", function.name),
+            Kind::LongMethod => format!("Function `{}` {grown}", function.name),
+            _ => format!("Function `{}` got more complex: {grown}", function.name),
         };
         smell.explanation =
             format!("With this change the function {}. {}", verb(smell.kind, &grown), smell.explanation);
@@ -342,9 +342,9 @@ mod tests {
         let long = method("f", 70);
         let longer = method("f", 84);
         let short = method("f", 48);
-        let grown = ["function `f` grew from 48 to 84 code lines"];
-        let worse = ["function `f` grew from 70 to 84 code lines"];
-        let new = ["function `f` is 70 code lines long"];
+        let grown = ["Function `f` grew from 48 to 84 code lines"];
+        let worse = ["Function `f` grew from 70 to 84 code lines"];
+        let new = ["Function `f` is 70 code lines long"];
         let edited = long.replace("x_9)", "x_nine)");
         let renamed = long.replace("def f", "def h");
         let other = method("k", 3);
@@ -358,7 +358,7 @@ mod tests {
             ("got shorter, still too long", Some(longer.as_str()), long.as_str(), &[]),
             ("another name", Some(long.as_str()), renamed.as_str(), &[]),
             ("moved down", Some(long.as_str()), moved.as_str(), &[]),
-            ("a second one", Some(long.as_str()), second.as_str(), &["function `h` is 65 code lines long"]),
+            ("a second one", Some(long.as_str()), second.as_str(), &["Function `h` is 65 code lines long"]),
             ("nothing over a limit", Some(short.as_str()), other.as_str(), &[]),
         ] {
             assert_eq!(titles(old, new), expected, "{name}");
@@ -375,7 +375,7 @@ mod tests {
             code + &format!("{}pass\n", "    ".repeat(depth + 1))
         };
         let expected =
-            "function `f` got more complex: cognitive complexity grew from 10 to 21, nesting grew from 4 to 6";
+            "Function `f` got more complex: cognitive complexity grew from 10 to 21, nesting grew from 4 to 6";
         assert_eq!(titles(Some(&nested(4)), &nested(6)), [expected]);
     }
 

@@ -78,6 +78,10 @@ pub fn check_all(source: &Source<'_>, facts: &Facts, limits: &Limits, copies: Co
         hardcoded_configuration::check(source, facts, &held, &mut smells);
     }
     smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));
+    for smell in &mut smells {
+        smell.title = syntax::capital(&smell.title);
+        smell.explanation = syntax::capital(&smell.explanation);
+    }
     let hidden = held.into_hidden();
     hidden.hide(&mut smells, source.text);
     (smells, hidden)

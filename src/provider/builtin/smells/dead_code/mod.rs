@@ -56,6 +56,8 @@ struct Walk<'a, 's> {
     is_module: bool,
     /// Whether other files are modules below this one; Rust, once it was asked.
     child_modules: Option<bool>,
+    /// Rust: the file says that it wants no word about it.
+    allows_dead_code: bool,
 }
 
 impl<'a, 's> Walk<'a, 's> {
@@ -74,6 +76,8 @@ impl<'a, 's> Walk<'a, 's> {
             errors: Vec::new(),
             is_module: false,
             child_modules: None,
+            allows_dead_code: source.language == Language::Rust
+                && memchr::memmem::find(source.text, b"#![allow(dead_code").is_some(),
         }
     }
 
