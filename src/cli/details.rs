@@ -34,7 +34,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         return Err(CliError::usage(format!("--max-bytes {} is too little", arguments.max_bytes))
             .hint(format!("allowed: {LEAST_BYTES} or more")));
     }
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.reading_session(Texts::None)?;
     let id = resolve::run(&session.store, &arguments.run)?;
     let record = session.store.run(&id)?.ok_or_else(|| show::gone("run", id.as_str()))?;
     let mut outcome = Outcome::of(&session.store, record)?;

@@ -83,7 +83,7 @@ fn is_below(path: &str, folder: &str) -> bool {
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.reading_session(Texts::None)?;
     let store = &session.store;
     let reported: Option<Vec<String>> = match &arguments.run {
         Some(given) => {

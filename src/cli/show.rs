@@ -23,7 +23,7 @@ pub struct Arguments {
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.reading_session(Texts::None)?;
     let shown = match resolve::either(&session.store, &arguments.id)? {
         Named::Run(id) => show_run(&session, &id, arguments.format)?,
         Named::Finding(id) => show_finding(&session, &id, arguments.format)?,

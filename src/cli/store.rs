@@ -50,7 +50,7 @@ enum Command {
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.reading_session(Texts::None)?;
     match &arguments.command {
         Command::Path => {
             output::print(&format!("{}\n", session.store.root().display()))?;

@@ -53,7 +53,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         return Err(CliError::usage("a dismissal needs its reason")
             .hint("write --reason TEXT: it is kept, and the finding is not raised again"));
     }
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.reading_session(Texts::None)?;
     let view = session.store.view()?;
     let mut chosen: Vec<FindingId> = Vec::new();
     for given in &arguments.findings {

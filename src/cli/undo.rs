@@ -34,7 +34,7 @@ impl Arguments {
 }
 
 pub fn run(invocation: &Invocation, direction: Direction) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.reading_session(Texts::None)?;
     let at = session.ambient.now();
     let lines = match direction {
         Direction::Undo => session.store.undo(at)?,

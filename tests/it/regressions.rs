@@ -106,3 +106,121 @@ fn concurrent_undos_take_back_one_decision_each() {
     }
     assert!(run(&test, &["undo"], DONE).0.contains("nothing to take back"));
 }
+
+#[cfg(unix)]
+#[test]
+fn smells_opens_ordinary_files_only() {
+    let test = TestEnvironment::new();
+    test.write("good.py", long_function("good"));
+    test.write("large.py", "x = 1\n".repeat(300_000));
+    test.write("notes.txt", "nothing\n");
+    std::os::unix::fs::symlink("good.py", test.repo().join("link.py")).expect("a link");
+    let pipe = |name: &str| test.command("mkfifo").arg(name).status().expect("mkfifo starts");
+    assert!(pipe("pipe.py").success());
+    test.write("folder/ok.py", "x = 1\n");
+    test.write("folder/large.py", "x = 1\n".repeat(300_000));
+    assert!(pipe("folder/pipe.py").success());
+    let arguments = ["smells", "link.py", "pipe.py", "/dev/zero", "large.py", "notes.txt", "folder"];
+    let (said, told) = run(&test, &arguments, DONE);
+    assert!(said.contains("link.py") && said.contains("2 files"), "{said}");
+    for (name, reason) in [
+        ("pipe.py", "not an ordinary file"),
+        ("/dev/zero", "not an ordinary file"),
+        ("large.py", "larger than max_file_bytes"),
+        ("notes.txt", "no language"),
+        ("folder/pipe.py", "not an ordinary file"),
+        ("folder/large.py", "larger than max_file_bytes"),
+    ] {
+        let line = format!("warning: left out {name}: ");
+        assert!(told.lines().any(|told| told.starts_with(&line) && told.contains(reason)), "{name}: {told}");
+    }
+}
+
+#[rstest]
+#[case::value("fail_on = \"p9\"\nmax_file_bytes = 7000000\n", "fail_on", "\"none\"")]
+#[case::sort("default_scope = 3\nmax_file_bytes = 7000000\n", "default_scope", "\"worktree\"")]
+#[case::threshold("max_file_bytes = 7000000\n[smells.long_method]\nmax_lines = 3\n", "max_lines", "max_code_lines")]
+#[case::threshold_size(
+    "max_file_bytes = 7000000\n[smells.long_method]\nmax_code_lines = 5000000000\n",
+    "max_code_lines",
+    "whole number"
+)]
+#[case::list("max_file_bytes = 7000000\n[smells.magic_numbers]\nallowed = [\"a\"]\n", "allowed", "number")]
+fn a_mistake_in_the_repositorys_settings_is_told_and_passed_over(
+    #[case] content: &str,
+    #[case] key: &str,
+    #[case] allowed: &str,
+) {
+    let test = reviewed();
+    test.write(".revdeck.toml", content);
+    for arguments in [&["review", "--wait", "--commit", "HEAD"][..], &["runs"], &["findings"], &["config", "show"]] {
+        let (_, told) = run(&test, arguments, DONE);
+        if arguments[0] != "findings" {
+            let line = told.lines().find(|line| line.contains(".revdeck.toml:") && line.contains(key));
+            assert!(line.is_some_and(|line| line.contains(allowed)), "{arguments:?}: {told}");
+        }
+    }
+    // The rest of the file still holds.
+    assert_eq!(json(&test, &["config", "show"], DONE)["settings"]["max_file_bytes"]["value"], 7_000_000);
+}
+
+#[test]
+fn a_repositorys_settings_that_are_no_toml_keep_nobody_from_working() {
+    let test = reviewed();
+    test.write(".revdeck.toml", "fail_on = [\n");
+    let (_, told) = run(&test, &["review", "--wait", "--commit", "HEAD", "--fail-on", "p1"], FINDINGS);
+    assert!(told.contains("warning: ignored: ") && told.contains("this is not TOML"), "{told}");
+}
+
+#[test]
+fn reading_needs_no_settings() {
+    let test = reviewed();
+    user_settings(&test, "max_parallel_runs = 0\nascii = true\n");
+    let place = "config.toml:1:21: max_parallel_runs: 0 is out of range";
+    let (_, told) = run(&test, &["review"], USAGE);
+    assert!(told.contains("error: ") && told.contains(place), "{told}");
+    for arguments in [
+        &["runs"][..],
+        &["findings"],
+        &["show", "latest"],
+        &["details", "latest"],
+        &["config", "show"],
+        &["store", "verify"],
+        &["store", "path"],
+        &["undo"],
+        &["cancel", "latest", "--reason", "x"],
+    ] {
+        let (_, told) = run(&test, arguments, DONE);
+        assert!(told.contains("warning: ignored: ") && told.contains(place), "{arguments:?}: {told}");
+    }
+    assert_eq!(json(&test, &["config", "show"], DONE)["settings"]["ascii"]["value"], true, "the rest holds");
+}
+
+#[test]
+fn a_repository_cannot_switch_off_the_users_gate() {
+    let test = reviewed();
+    for (own, theirs, code, warned) in [
+        ("p1", "none", FINDINGS, true),
+        ("p1", "p0", FINDINGS, true),
+        ("p0", "p1", FINDINGS, false),
+        ("none", "p1", FINDINGS, false),
+        ("p0", "p0", DONE, false),
+    ] {
+        user_settings(&test, &format!("fail_on = \"{own}\"\n"));
+        test.write(".revdeck.toml", format!("fail_on = \"{theirs}\"\n"));
+        let (_, told) = run(&test, &["review", "--wait", "--commit", "HEAD"], code);
+        assert_eq!(told.contains("fail_on: not obeyed"), warned, "{own} {theirs}: {told}");
+    }
+}
+
+#[rstest]
+#[case::twice("ascii = true\nascii = true\n", "only once")]
+#[case::bare("theme = dark\n", "in quotes")]
+#[case::open("ignored_paths = [\"a\"\n", "bracket is missing")]
+#[case::no_value("theme\n", "equals sign")]
+fn the_hint_fits_what_is_wrong_with_the_toml(#[case] content: &str, #[case] hint: &str) {
+    let test = TestEnvironment::new();
+    user_settings(&test, content);
+    let (_, told) = run(&test, &["review"], USAGE);
+    assert!(told.contains("this is not TOML") && told.contains(hint), "{told}");
+}
