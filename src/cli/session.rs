@@ -13,6 +13,7 @@ use crate::git::Repo;
 use crate::report::Look;
 use crate::runner::Runner;
 use crate::store::{RepoInfo, Store};
+use crate::tui;
 
 /// What every command starts from.
 #[derive(Debug, Clone)]
@@ -72,7 +73,13 @@ impl Invocation {
             flags.push(("theme", "--theme", theme.clone()));
         }
         let inputs = Inputs { paths: &self.paths, worktree, environment: &variable, flags: &flags, texts, mistakes };
-        Ok(config::load(inputs)?)
+        let mut loaded = config::load(inputs)?;
+        // The theme matters to the cockpit alone: whoever only reviews is not told at each step.
+        if texts == Texts::All && !tui::has_theme(&self.paths, &loaded.settings.theme) {
+            let line = format!("there is no theme {:?}: the colours are those of the dark one", loaded.settings.theme);
+            loaded.warnings.push(crate::domain::text::one_line(&line).into_owned());
+        }
+        Ok(loaded)
     }
 
     pub fn ambient(&self) -> Result<Ambient, CliError> {

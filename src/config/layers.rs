@@ -152,7 +152,7 @@ pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
             Err(error) => loading.mistake(Layer::User, error)?,
         }
     }
-    loading.useless_patterns();
+    loading.unsound_patterns();
     let over = std::mem::take(&mut loading.smells);
     let (smells, keymap) = match texts(inputs, over.clone()) {
         Ok(texts) => texts,
@@ -342,13 +342,14 @@ impl Loading {
         }
     }
 
-    /// Patterns that can never match, because they are none.
-    fn useless_patterns(&mut self) {
+    /// Patterns that cannot mean what was meant, because they are none.
+    fn unsound_patterns(&mut self) {
         for (key, found) in KEYS.iter().zip(&self.settings) {
             let (Form::Patterns, Some((Value::List(patterns), _))) = (key.form, found) else { continue };
             for pattern in patterns {
-                if let Err(error) = ignore::gitignore::GitignoreBuilder::new("").add_line(None, pattern) {
-                    let line = format!("{}: {pattern:?} matches nothing: {error}", key.name);
+                let mut builder = ignore::gitignore::GitignoreBuilder::new("");
+                if let Err(error) = builder.allow_unclosed_class(false).add_line(None, pattern) {
+                    let line = format!("{}: {pattern:?} is no sound pattern: {error}", key.name);
                     self.warnings.push(text::one_line(&line).into_owned());
                 }
             }

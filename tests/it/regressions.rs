@@ -224,3 +224,105 @@ fn the_hint_fits_what_is_wrong_with_the_toml(#[case] content: &str, #[case] hint
     let (_, told) = run(&test, &["review"], USAGE);
     assert!(told.contains("this is not TOML") && told.contains(hint), "{told}");
 }
+
+#[test]
+fn a_reuse_leaves_the_runs_own_record_as_it_was() {
+    let test = reviewed();
+    let first = json(&test, &["show", "latest"], DONE)["run"].clone();
+    let (said, _) = run(&test, &["review", "--wait"], DONE);
+    let id = first["run_id"].as_str().expect("an id");
+    let told =
+        said.lines().filter(|line| line.starts_with(&format!("{id} reused, nothing was reviewed again"))).count();
+    assert_eq!(told, 1, "{said}");
+    test.git(&["commit", "-q", "--amend", "-m", "another message"]);
+    run(&test, &["review", "--wait"], DONE);
+    let runs = json(&test, &["runs"], DONE);
+    assert_eq!(runs["runs"].as_array().map(Vec::len), Some(1), "no run is added");
+    let after = runs["runs"][0].clone();
+    for key in ["decision", "updated_at", "head_commit", "created_at", "phase_timings", "summary", "status"] {
+        assert_eq!(first[key], after[key], "{key}");
+    }
+    assert_eq!((&first["reuse_count"], &after["reuse_count"]), (&Value::from(0), &Value::from(2)));
+    let head = test.git(&["rev-parse", "HEAD"]);
+    assert_eq!(after["last_reuse_head"], head.trim());
+    assert!(after["last_reuse_reason"].as_str().is_some_and(|reason| reason.contains("has reviewed exactly this")));
+    assert!(after["last_reused_at"].is_string());
+    assert!(run(&test, &["show", id], DONE).0.contains("2 times, last "));
+}
+
+#[test]
+fn the_doctor_tells_settings_that_mean_nothing() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("a file");
+    let doctor = |settings: &str, code: i32| {
+        user_settings(&test, settings);
+        run(&test, &["doctor"], code).0
+    };
+    assert!(doctor("theme = \"nope\"\n", DONE).contains("there is no theme \"nope\""));
+    assert!(doctor("ignored_paths = [\"[\", \"docs/\"]\n", DONE).contains("ignored_paths: \"[\" is no sound pattern"));
+    let (_, told) = run(&test, &["review", "--wait"], DONE);
+    assert!(told.contains("warning: ignored_paths: \"[\" is no sound pattern"), "{told}");
+    assert!(doctor("default_reviewer = \"ghost\"\n", USAGE).contains("there is no reviewer named \"ghost\""));
+    user_settings(&test, "");
+    let output = test.command(env!("CARGO_BIN_EXE_revdeck")).arg("doctor").env("REVDECK_BOGUS", "1").output();
+    assert!(out(&output.expect("revdeck starts")).contains("set but not known: REVDECK_BOGUS"));
+}
+
+#[test]
+fn a_store_of_a_newer_schema_is_told() {
+    let test = reviewed();
+    let path = store(&test).root().join("repo.json");
+    let mut info: Value = serde_json::from_slice(&fs::read(&path).expect("readable")).expect("JSON");
+    info["version"] = 99.into();
+    fs::write(&path, info.to_string()).expect("writable");
+    for arguments in [&["doctor"][..], &["store", "verify"]] {
+        let (said, _) = run(&test, arguments, DONE);
+        assert!(said.contains("schema 99") && said.contains("not written"), "{arguments:?}: {said}");
+    }
+    assert_eq!(json(&test, &["store", "verify"], DONE)["newer_schema"], 99);
+}
+
+#[test]
+fn a_path_may_be_as_the_current_folder_sees_it() {
+    let test = reviewed();
+    test.write("src/deep/other.py", "x = 1\n");
+    for (folder, path, found) in [
+        (".", "src/long.py", true),
+        ("src", "long.py", true),
+        ("src", "src/long.py", true),
+        ("src/deep", "../long.py", true),
+        ("src/deep", "..", true),
+        ("src/deep", ".", false),
+        ("src/deep", "../../src", true),
+    ] {
+        let (said, _) = run(&test, &["-C", folder, "findings", "--path", path], DONE);
+        assert_eq!(said.contains("src/long.py"), found, "{path} in {folder}: {said}");
+    }
+    let (_, told) = run(&test, &["-C", "src", "findings", "--path", "../../a.py"], USAGE);
+    assert!(told.contains("is not in this repository") && told.contains("paths are relative to"), "{told}");
+}
+
+#[test]
+fn details_of_a_finding_are_those_of_its_run() {
+    let test = reviewed();
+    let finding = json(&test, &["findings"], DONE)["findings"][0].clone();
+    let id = finding["finding_id"].as_str().expect("an id");
+    let details = json(&test, &["details", id], DONE);
+    assert_eq!(details["run"]["run_id"], finding["last_run_id"]);
+    assert_eq!(details["findings"][0]["finding_id"], id);
+}
+
+#[test]
+fn a_skipped_run_says_its_reason_once() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("a file");
+    run(&test, &["review", "--staged", "--wait"], DONE);
+    let record = json(&test, &["show", "latest"], DONE)["run"].clone();
+    assert_eq!(record["status"], "skipped");
+    assert!(record["cost"].is_f64(), "a cost is a number with a point: {}", record["cost"]);
+    let reason = record["decision"].as_str().expect("a reason");
+    let (said, _) = run(&test, &["show", "latest"], DONE);
+    assert_eq!(said.matches(reason).count(), 1, "{said}");
+}
