@@ -20,6 +20,7 @@
 mod check;
 mod checkpoint;
 mod columns;
+mod cross;
 mod error;
 mod files;
 mod journal;

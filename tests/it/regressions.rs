@@ -326,3 +326,87 @@ fn a_skipped_run_says_its_reason_once() {
     let (said, _) = run(&test, &["show", "latest"], DONE);
     assert_eq!(said.matches(reason).count(), 1, "{said}");
 }
+
+/// The folder of the store, with the runs' ids oldest first.
+fn store_with_runs(test: &TestEnvironment) -> (std::path::PathBuf, Vec<String>) {
+    let runs = json(test, &["runs"], DONE);
+    let ids = runs["runs"].as_array().expect("runs").iter().rev();
+    (store(test).root().to_owned(), ids.map(|run| run["run_id"].as_str().expect("an id").to_owned()).collect())
+}
+
+#[test]
+fn runs_whose_records_are_lost_are_told_and_made_anew() {
+    let test = reviewed();
+    for n in 0..2 {
+        test.write(&format!("src/more{n}.py"), long_function("more"));
+        test.commit("more");
+        run(&test, &["review", "--wait", "--commit", "HEAD"], DONE);
+    }
+    let (root, ids) = store_with_runs(&test);
+    let before = json(&test, &["runs"], DONE);
+    let findings = json(&test, &["findings", "--status", "all"], DONE);
+    assert_eq!(ids.len(), 3);
+    // One has its output, one only its journal, one only its lock.
+    fs::remove_file(root.join("runs.ndjson")).expect("there");
+    fs::remove_file(root.join("outputs").join(format!("{}.json", ids[1]))).expect("there");
+    fs::remove_file(root.join("outputs").join(format!("{}.json", ids[2]))).expect("there");
+    fs::remove_file(root.join("events").join(format!("{}.jsonl", ids[2]))).expect("there");
+    let (said, _) = run(&test, &["store", "verify"], INCOMPLETE);
+    for (id, folder) in ids.iter().zip(["outputs", "events", "locks"]) {
+        let told = said.lines().any(|line| {
+            line.contains(&format!("{folder}/{id}")) && line.contains("is of a run that runs.ndjson does not have")
+        });
+        assert!(told, "{id}: {said}");
+    }
+    run(&test, &["store", "repair"], DONE);
+    run(&test, &["store", "verify"], DONE);
+    let after = json(&test, &["runs"], DONE);
+    let column = |runs: &Value, key: &str| -> Vec<Value> {
+        runs["runs"].as_array().expect("runs").iter().map(|run| run[key].clone()).collect()
+    };
+    assert_eq!(column(&after, "run_id"), column(&before, "run_id"), "in their order");
+    assert_eq!(column(&after, "status"), ["lost", "lost", "completed"]);
+    assert_eq!(column(&after, "finding_counts")[1..], column(&before, "finding_counts")[1..]);
+    let count = |findings: &Value| findings["findings"].as_array().map_or(0, Vec::len);
+    assert_eq!(count(&json(&test, &["findings", "--status", "all"], DONE)), count(&findings) - 1, "all but the one");
+}
+
+#[test]
+fn a_record_that_is_lost_comes_back_in_its_place() {
+    let test = reviewed();
+    test.write("src/more.py", long_function("more"));
+    test.commit("more");
+    run(&test, &["review", "--wait", "--commit", "HEAD"], DONE);
+    let (root, ids) = store_with_runs(&test);
+    let runs = fs::read_to_string(root.join("runs.ndjson")).expect("readable");
+    let kept: String = runs
+        .lines()
+        .filter(|line| !line.starts_with(&format!("{{\"run_id\":\"{}\"", ids[0])))
+        .fold(String::new(), |kept, line| kept + line + "\n");
+    fs::write(root.join("runs.ndjson"), kept).expect("writable");
+    run(&test, &["store", "repair"], DONE);
+    assert_eq!(store_with_runs(&test).1, ids);
+}
+
+#[test]
+fn an_output_that_is_lost_is_made_anew_from_a_complete_journal() {
+    let test = reviewed();
+    let (root, ids) = store_with_runs(&test);
+    let before = json(&test, &["show", &ids[0]], DONE);
+    let (output, journal) =
+        (root.join(format!("outputs/{}.json", ids[0])), root.join(format!("events/{}.jsonl", ids[0])));
+    fs::remove_file(&output).expect("there");
+    let (said, _) = run(&test, &["store", "verify"], INCOMPLETE);
+    assert!(said.contains("is missing although its run completed; repair: made anew"), "{said}");
+    run(&test, &["store", "repair"], DONE);
+    run(&test, &["store", "verify"], DONE);
+    assert_eq!(json(&test, &["show", &ids[0]], DONE), before);
+    // Without its last line the journal proves nothing.
+    fs::remove_file(&output).expect("there");
+    let text = fs::read_to_string(&journal).expect("readable");
+    let cut: Vec<&str> = text.lines().filter(|line| !line.contains("\"finished\"")).collect();
+    fs::write(&journal, cut.join("\n") + "\n").expect("writable");
+    let (said, _) = run(&test, &["store", "repair"], INCOMPLETE);
+    assert!(said.contains("the run's journal is not complete either"), "{said}");
+    assert!(!output.exists());
+}
