@@ -22,7 +22,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     if arguments.reason.trim().is_empty() {
         return Err(CliError::usage("the reason is empty").hint("write --reason TEXT: it is kept with the run"));
     }
-    let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
+    let (runner, _) = invocation.reading_session(Texts::Smells)?.into_runner();
     let id = resolve::run(&runner.store, &arguments.run)?;
     let said = match runner.cancel(&id, arguments.reason.trim())? {
         Cancelled::BeforeStart => "cancelled before it began",

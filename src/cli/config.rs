@@ -43,7 +43,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         Command::Defaults => output::print(crate::config::embedded::CONFIG)?,
         Command::Show { origin, format } => {
             let root = Repo::discover(&Invocation::here()?).ok().map(|repo| repo.root());
-            let loaded = invocation.settings(root.as_deref(), Texts::All)?;
+            let loaded = invocation.reading_settings(root.as_deref(), Texts::All)?;
             match format {
                 PlainFormat::Text => {
                     let look = session::look(&loaded, invocation.ambient()?.now());

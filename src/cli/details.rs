@@ -6,16 +6,18 @@ use serde_json::{Value, json};
 
 use super::arguments::PlainFormat;
 use super::error::{CliError, Exit};
+use super::resolve::{self, Named};
 use super::review::Outcome;
 use super::session::Invocation;
-use super::{output, resolve, show};
+use super::{output, show};
 use crate::config::Texts;
 use crate::report::{Look, json, text};
 
 /// Arguments of `details`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The run: its id, the beginning of it, or `latest`
+    /// The run: its id, the beginning of it, or `latest`; or a finding, then it is about the run that last reported it
+    #[arg(value_name = "RUN|FINDING")]
     run: String,
     /// Only this finding of the run
     finding: Option<String>,
@@ -34,12 +36,24 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         return Err(CliError::usage(format!("--max-bytes {} is too little", arguments.max_bytes))
             .hint(format!("allowed: {LEAST_BYTES} or more")));
     }
-    let session = invocation.session(Texts::None)?;
-    let id = resolve::run(&session.store, &arguments.run)?;
+    let session = invocation.reading_session(Texts::None)?;
+    let (id, last) = match resolve::either(&session.store, &arguments.run) {
+        Ok(Named::Finding(finding)) if arguments.finding.is_none() => {
+            let found = session.store.finding(&finding)?.ok_or_else(|| show::gone("finding", finding.as_str()))?;
+            (found.last_run_id, Some(finding))
+        }
+        Ok(Named::Run(run)) => (run, None),
+        // Two findings, or something that could be both: the word about runs is the one that helps.
+        Ok(Named::Finding(_)) => (resolve::run(&session.store, &arguments.run)?, None),
+        Err(error) => return Err(error),
+    };
     let record = session.store.run(&id)?.ok_or_else(|| show::gone("run", id.as_str()))?;
     let mut outcome = Outcome::of(&session.store, record)?;
-    if let Some(given) = &arguments.finding {
-        let wanted = resolve::finding(&session.store, given)?;
+    let wanted = match &arguments.finding {
+        Some(given) => Some(resolve::finding(&session.store, given)?),
+        None => last,
+    };
+    if let Some(wanted) = wanted {
         outcome.keep(&wanted);
         if outcome.findings.is_empty() {
             return Err(CliError::usage(format!("the run {id} did not report the finding {wanted}"))

@@ -134,7 +134,7 @@ fn judge_settings(loaded: &Loaded) -> (Verdict, String) {
     }
     match loaded.warnings.len() {
         0 => (Verdict::Good, "readable".to_owned()),
-        warnings => (Verdict::Notice, format!("{} (see above)", count(warnings, "warning"))),
+        warnings => (Verdict::Notice, format!("{}: {}", count(warnings, "warning"), loaded.warnings.join("; "))),
     }
 }
 
@@ -190,6 +190,9 @@ fn judge_store(invocation: &Invocation, repo: &Repo) -> (Verdict, String) {
                 count(view.run_count(), "run"),
                 count(view.finding_count(), "finding")
             );
+            if let Some(schema) = store.newer_schema() {
+                return (Verdict::Notice, format!("{text}; {}", super::store::read_only(schema)));
+            }
             match report.problems.len() {
                 0 => (Verdict::Good, text),
                 problems => (
@@ -229,7 +232,17 @@ fn judge_reviewers(settings: &Settings) -> (Verdict, String) {
     let others: Vec<&str> = settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin").collect();
     let usable = settings.default_reviewer == "builtin"
         || settings.reviewers.get(&settings.default_reviewer).is_some_and(|reviewer| reviewer.kind.word() == "builtin");
+    let known = settings.default_reviewer == "builtin" || settings.reviewers.contains_key(&settings.default_reviewer);
     match (usable, others.is_empty()) {
+        (false, _) if !known => {
+            let there: Vec<&str> = std::iter::once("builtin").chain(others).collect();
+            let text = format!(
+                "there is no reviewer named {:?}, the default_reviewer; there are: {}",
+                settings.default_reviewer,
+                there.join(", ")
+            );
+            (Verdict::Bad, text)
+        }
         (false, _) => (
             Verdict::Bad,
             format!(

@@ -1,6 +1,7 @@
 //! `revdeck findings`: what was found in this repository, most urgent first.
 
 use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 
@@ -9,6 +10,7 @@ use super::error::{CliError, Exit};
 use super::session::Invocation;
 use super::{output, resolve, runs};
 use crate::config::Texts;
+use crate::domain::text::{one_line, path_from_bytes};
 use crate::domain::{Finding, FindingStatus, Kind, Priority, RunId};
 use crate::report::{Look, Paint, Table, json, markdown, text};
 use crate::store::{FindingRow, Store, View};
@@ -28,7 +30,8 @@ pub struct Arguments {
     /// Only findings of this kind; may be given several times
     #[arg(long, value_name = "KIND", value_delimiter = ',', ignore_case = true, value_parser = parse_kind)]
     kind: Vec<Kind>,
-    /// Only findings in this file or below this folder, relative to the repository
+    /// Only findings in this file or below this folder: relative to the current folder when it is there, else to the
+    /// repository
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// At most this many; 0 for all
@@ -58,7 +61,7 @@ fn parse_kind(text: &str) -> Result<Kind, String> {
 }
 
 impl Arguments {
-    fn wants(&self, row: &FindingRow<'_>, reported: Option<&[String]>) -> bool {
+    fn wants(&self, row: &FindingRow<'_>, path: Option<&str>, reported: Option<&[String]>) -> bool {
         let status = match self.status.as_slice() {
             // A run's findings are asked for as they are, decided or not.
             [] => row.status.is_undecided() || reported.is_some(),
@@ -67,7 +70,6 @@ impl Arguments {
                 StatusFilter::One(status) => *status == row.status,
             }),
         };
-        let path = self.path.as_deref().map(|path| path.trim_start_matches("./").trim_end_matches('/'));
         status
             && self.priority.is_none_or(|limit| row.priority <= limit)
             && (self.kind.is_empty() || self.kind.contains(&row.kind))
@@ -82,9 +84,38 @@ fn is_below(path: &str, folder: &str) -> bool {
         || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// A path as the store names it. What is in the current folder is meant as it is there, also with `..`; anything else,
+/// a file that is gone for one, is relative to the repository already.
+fn in_repository(root: &Path, here: &Path, given: &str) -> Result<String, CliError> {
+    let path = Path::new(given);
+    let upwards = path.components().any(|part| part == Component::ParentDir);
+    if !path.is_absolute() && !upwards && here.join(path).symlink_metadata().is_err() {
+        return Ok(given.trim_start_matches("./").trim_end_matches('/').to_owned());
+    }
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    // By its parts and not by asking the disk: what it names may be a link, and then the link is meant.
+    let mut whole = if path.is_absolute() { PathBuf::new() } else { real(here) };
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(whole.pop()),
+            Component::CurDir => {}
+            part => whole.push(part),
+        }
+    }
+    match whole.strip_prefix(real(root)).or_else(|_| whole.strip_prefix(root)) {
+        Ok(inside) => Ok(path_from_bytes(inside.as_os_str().as_encoded_bytes())),
+        Err(_) => Err(CliError::usage(format!("{:?} is not in this repository", one_line(given)))
+            .hint("paths are relative to the current folder, or to the repository")),
+    }
+}
+
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.reading_session(Texts::None)?;
     let store = &session.store;
+    let path = match &arguments.path {
+        Some(given) => Some(in_repository(&session.repo.root(), &Invocation::here()?, given)?),
+        None => None,
+    };
     let reported: Option<Vec<String>> = match &arguments.run {
         Some(given) => {
             let output = store.output(&resolve::run(store, given)?)?;
@@ -95,8 +126,9 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     };
     let view = store.view()?;
     runs::notices(&view);
-    let mut chosen: Vec<usize> =
-        (0..view.finding_count()).filter(|&index| arguments.wants(&view.finding(index), reported.as_deref())).collect();
+    let mut chosen: Vec<usize> = (0..view.finding_count())
+        .filter(|&index| arguments.wants(&view.finding(index), path.as_deref(), reported.as_deref()))
+        .collect();
     chosen.sort_by(|&a, &b| {
         let key = |index: usize| {
             let row = view.finding(index);

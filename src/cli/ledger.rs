@@ -156,7 +156,7 @@ fn fresh(session: &Session, run: &RunRecord, place: &Place, now: Time) -> Freshn
         status: run.status,
         scope: &scope,
         branch: &run.branch,
-        head_commit: &run.head_commit,
+        head_commit: run.standing_head(),
         epoch: run.epoch,
         diff_fingerprint: &run.diff_fingerprint,
         superseded_by: &superseded_by,

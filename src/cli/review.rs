@@ -258,8 +258,19 @@ impl Outcome {
                 object["decision"] = decision_json(decision);
                 format!("{}\n", output::json_text(&object))
             }
-            Format::Text | Format::Markdown => self.render(look, format),
+            Format::Text => format!("{}{}", self.render(look, format), self.answered_by(look, decision)),
+            Format::Markdown => self.render(look, format),
         }
+    }
+
+    /// A line when an earlier run answered the request; empty when it was reviewed for it.
+    fn answered_by(&self, look: &Look, decision: &Decision) -> String {
+        let how = match action_word(&decision.action) {
+            "reuse" => "reused, nothing was reviewed again",
+            "adopt" => "adopted, it was on its way already",
+            _ => return String::new(),
+        };
+        format!("{} {how}{}{}\n", self.run.run_id, look.dot(), crate::domain::text::one_line(&decision.reason))
     }
 
     pub fn json(&self) -> serde_json::Value {

@@ -50,9 +50,13 @@ pub fn notices(view: &View) {
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::Smells)?;
+    let session = invocation.reading_session(Texts::Smells)?;
+    let mistaken = session.loaded.mistaken;
     let (runner, look) = session.into_runner();
-    recover(&runner);
+    // Recovery may start reviews, and none should go on with other settings than the user meant.
+    if !mistaken {
+        recover(&runner);
+    }
     let view = runner.store.view()?;
     notices(&view);
     let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use super::arguments::{Color, Global};
 use super::error::CliError;
 use super::output;
-use crate::config::{self, Ambient, ColorChoice, Inputs, Loaded, Paths, Texts};
+use crate::config::{self, Ambient, ColorChoice, Inputs, Loaded, Mistakes, Paths, Texts};
 use crate::domain::{SCHEMA_VERSION, Time};
 use crate::git::Repo;
 use crate::report::Look;
 use crate::runner::Runner;
 use crate::store::{RepoInfo, Store};
+use crate::tui;
 
 /// What every command starts from.
 #[derive(Debug, Clone)]
@@ -48,14 +49,14 @@ impl Invocation {
 
     /// The settings, those of the repository included when a working tree is given. Warnings go to standard error.
     pub fn settings(&self, worktree: Option<&Path>, texts: Texts) -> Result<Loaded, CliError> {
-        let loaded = self.load(worktree, texts)?;
+        let loaded = self.load(worktree, texts, Mistakes::Refuse)?;
         for warning in &loaded.warnings {
             output::note(&format!("warning: {warning}"));
         }
         Ok(loaded)
     }
 
-    fn load(&self, worktree: Option<&Path>, texts: Texts) -> Result<Loaded, CliError> {
+    fn load(&self, worktree: Option<&Path>, texts: Texts, mistakes: Mistakes) -> Result<Loaded, CliError> {
         let mut flags = Vec::new();
         if let Some(color) = self.global.color {
             let word = match color {
@@ -71,8 +72,14 @@ impl Invocation {
         if let Some(theme) = &self.global.theme {
             flags.push(("theme", "--theme", theme.clone()));
         }
-        let inputs = Inputs { paths: &self.paths, worktree, environment: &variable, flags: &flags, texts };
-        Ok(config::load(inputs)?)
+        let inputs = Inputs { paths: &self.paths, worktree, environment: &variable, flags: &flags, texts, mistakes };
+        let mut loaded = config::load(inputs)?;
+        // The theme matters to the cockpit alone: whoever only reviews is not told at each step.
+        if texts == Texts::All && !tui::has_theme(&self.paths, &loaded.settings.theme) {
+            let line = format!("there is no theme {:?}: the colours are those of the dark one", loaded.settings.theme);
+            loaded.warnings.push(crate::domain::text::one_line(&line).into_owned());
+        }
+        Ok(loaded)
     }
 
     pub fn ambient(&self) -> Result<Ambient, CliError> {
@@ -81,18 +88,28 @@ impl Invocation {
 
     /// The repository around the current folder with its store and settings.
     pub fn session(&self, texts: Texts) -> Result<Session, CliError> {
-        let session = self.silent_session(texts)?;
-        for warning in &session.loaded.warnings {
-            output::note(&format!("warning: {warning}"));
-        }
-        Ok(session)
+        Ok(told(self.open(texts, Mistakes::Refuse)?))
     }
 
-    /// As [`Invocation::session`], for when the terminal belongs to the cockpit: nothing is printed.
-    fn silent_session(&self, texts: Texts) -> Result<Session, CliError> {
+    /// As [`Invocation::session`], for commands that read what is there: a mistake in the user's settings is no reason
+    /// not to show it.
+    pub fn reading_session(&self, texts: Texts) -> Result<Session, CliError> {
+        Ok(told(self.open(texts, Mistakes::Tell)?))
+    }
+
+    /// As [`Invocation::settings`], for a command that only shows them.
+    pub fn reading_settings(&self, worktree: Option<&Path>, texts: Texts) -> Result<Loaded, CliError> {
+        let loaded = self.load(worktree, texts, Mistakes::Tell)?;
+        for warning in &loaded.warnings {
+            output::note(&format!("warning: {warning}"));
+        }
+        Ok(loaded)
+    }
+
+    fn open(&self, texts: Texts, mistakes: Mistakes) -> Result<Session, CliError> {
         let repo = Repo::discover(&Self::here()?)?;
         let root = repo.root();
-        let loaded = self.load(Some(&root), texts)?;
+        let loaded = self.load(Some(&root), texts, mistakes)?;
         let info = RepoInfo {
             version: SCHEMA_VERSION,
             key: repo.key(),
@@ -104,6 +121,13 @@ impl Invocation {
         let look = look(&loaded, ambient.now());
         Ok(Session { paths: self.paths.clone(), loaded, repo, store, ambient, look })
     }
+}
+
+fn told(session: Session) -> Session {
+    for warning in &session.loaded.warnings {
+        output::note(&format!("warning: {warning}"));
+    }
+    session
 }
 
 /// How text is to look on this standard output.

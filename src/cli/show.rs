@@ -9,7 +9,7 @@ use super::resolve::{self, Named};
 use super::review::Outcome;
 use super::session::{Invocation, Session};
 use crate::config::Texts;
-use crate::domain::{FindingId, RunId};
+use crate::domain::{FindingId, RunId, RunStatus};
 use crate::report::{json, markdown, text};
 
 /// Arguments of `show`.
@@ -23,7 +23,7 @@ pub struct Arguments {
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.reading_session(Texts::None)?;
     let shown = match resolve::either(&session.store, &arguments.id)? {
         Named::Run(id) => show_run(&session, &id, arguments.format)?,
         Named::Finding(id) => show_finding(&session, &id, arguments.format)?,
@@ -36,6 +36,8 @@ fn show_run(session: &Session, id: &RunId, format: Format) -> Result<String, Cli
     let record = session.store.run(id)?.ok_or_else(|| gone("run", id.as_str()))?;
     let outcome = Outcome::of(&session.store, record)?;
     Ok(match format {
+        // Nothing was reviewed: the decision says why, and once is enough.
+        Format::Text if outcome.run.status == RunStatus::Skipped => text::run(&session.look, &outcome.run),
         Format::Text => {
             format!("{}\n{}", text::run(&session.look, &outcome.run), outcome.render(&session.look, format))
         }

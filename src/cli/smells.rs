@@ -43,6 +43,9 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     for (path, why) in &report.unreadable {
         output::note(&format!("warning: cannot read {}: {why}", path.display()));
     }
+    for (path, why) in &report.left_out {
+        output::note(&format!("warning: left out {}: {why}", path.display()));
+    }
     match arguments.format {
         PlainFormat::Text => output::print(&as_text(&look, &report.files, arguments.metrics))?,
         PlainFormat::Json => output::print_json(&as_json(&report.files, look.now)?)?,

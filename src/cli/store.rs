@@ -8,9 +8,10 @@ use super::error::{CliError, Exit};
 use super::output;
 use super::session::{Invocation, Session};
 use crate::config::Texts;
+use crate::domain::SCHEMA_VERSION;
 use crate::domain::text::{count, one_line};
 use crate::report::json;
-use crate::store::{Pruned, Report};
+use crate::store::{Pruned, Report, Store};
 
 /// Arguments of `store`.
 #[derive(Debug, Args)]
@@ -50,21 +51,28 @@ enum Command {
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.reading_session(Texts::None)?;
     match &arguments.command {
         Command::Path => {
             output::print(&format!("{}\n", output::path(session.store.root())))?;
             Ok(Exit::Done)
         }
-        Command::Verify { format } => report(&session.store.verify()?, *format),
-        Command::Repair { format } => report(&session.store.repair()?, *format),
+        Command::Verify { format } => report(&session.store, &session.store.verify()?, *format),
+        Command::Repair { format } => report(&session.store, &session.store.repair()?, *format),
         Command::Prune { keep_days, keep_runs, dry_run, format } => {
             prune(&session, *keep_days, *keep_runs, *dry_run, *format)
         }
     }
 }
 
-fn report(report: &Report, format: PlainFormat) -> Result<Exit, CliError> {
+/// What a store of a newer schema means for this revdeck.
+pub fn read_only(schema: u32) -> String {
+    format!(
+        "a newer revdeck made this store (schema {schema}, this one knows {SCHEMA_VERSION}): it can be read, not written"
+    )
+}
+
+fn report(store: &Store, report: &Report, format: PlainFormat) -> Result<Exit, CliError> {
     match format {
         PlainFormat::Json => {
             let problems: Vec<_> = report
@@ -85,6 +93,7 @@ fn report(report: &Report, format: PlainFormat) -> Result<Exit, CliError> {
                 ("files", json!(report.files)),
                 ("lines", json!(report.lines)),
                 ("newer_lines", json!(report.newer_lines)),
+                ("newer_schema", json!(store.newer_schema())),
                 ("problems", problems.into()),
             ]))?;
         }
@@ -103,6 +112,9 @@ fn report(report: &Report, format: PlainFormat) -> Result<Exit, CliError> {
                 0 => String::new(),
                 lines => format!(", {} of a newer revdeck", count(lines, "line")),
             };
+            if let Some(schema) = store.newer_schema() {
+                text.push_str(&format!("{}\n", read_only(schema)));
+            }
             text.push_str(&format!(
                 "{verdict}: {}, {}{newer}\n",
                 count(report.files, "file"),

@@ -9,6 +9,7 @@ use crate::config::Texts;
 use crate::domain::text::{count, one_line};
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, TriageAction};
 use crate::policy;
+use crate::store::triage::status_after;
 
 /// Arguments of `triage`.
 #[derive(Debug, Args)]
@@ -52,19 +53,20 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         return Err(CliError::usage("a dismissal needs its reason")
             .hint("write --reason TEXT: it is kept, and the finding is not raised again"));
     }
-    let session = invocation.session(Texts::None)?;
+    let session = invocation.reading_session(Texts::None)?;
     let view = session.store.view()?;
-    let mut chosen: Vec<(FindingId, FindingStatus)> = Vec::new();
+    let mut chosen: Vec<FindingId> = Vec::new();
     for given in &arguments.findings {
         let id = resolve::finding_in(&view, given)?;
-        if chosen.iter().all(|(known, _)| *known != id) {
-            let present =
-                view.finding_index(id.as_str()).map_or(FindingStatus::Open, |index| view.finding(index).status);
-            chosen.push((id, present));
+        if !chosen.contains(&id) {
+            chosen.push(id);
         }
     }
-    let lines = decisions(&session, &chosen, status, reason)?;
-    session.store.append_dispositions(&lines)?;
+    let lines = session.store.decide(|log| decisions(&session, log, &chosen, status, reason))?;
+    let already = chosen.len() - lines.len();
+    if already > 0 {
+        output::note(&format!("note: {} {status} already", count(already, "finding")));
+    }
     let mut said = String::new();
     for line in &lines {
         said.push_str(&format!("{}  {} -> {}\n", line.finding_id, line.previous, line.status));
@@ -73,22 +75,24 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     Ok(Exit::Done)
 }
 
-/// The lines that say so; all or none. Findings that are so already are told and left alone.
+/// The lines that say so; all or none. Findings that are so already are left alone.
 fn decisions(
     session: &Session,
-    chosen: &[(FindingId, FindingStatus)],
+    log: &[Disposition],
+    chosen: &[FindingId],
     status: FindingStatus,
     reason: &str,
 ) -> Result<Vec<Disposition>, CliError> {
     let at = session.ambient.now();
     let group = session.ambient.run_id().to_string().replacen("ar_", "t_", 1);
-    let (mut lines, mut already) = (Vec::new(), 0);
-    for (id, present) in chosen {
-        match policy::may_set(Actor::User, *present, status) {
+    let mut lines = Vec::new();
+    for id in chosen {
+        let previous = status_after(log, id);
+        match policy::may_set(Actor::User, previous, status) {
             Ok(()) => lines.push(Disposition {
                 finding_id: id.clone(),
                 status,
-                previous: *present,
+                previous,
                 actor: Actor::User,
                 reason: one_line(reason).into_owned(),
                 at,
@@ -96,12 +100,9 @@ fn decisions(
                 group: group.clone(),
                 run_id: None,
             }),
-            Err(policy::Refusal::AlreadySo(_)) => already += 1,
+            Err(policy::Refusal::AlreadySo(_)) => {}
             Err(refusal) => return Err(CliError::usage(format!("{id} cannot become {status}: {refusal}"))),
         }
-    }
-    if already > 0 {
-        output::note(&format!("note: {} {status} already", count(already, "finding")));
     }
     Ok(lines)
 }

@@ -7,7 +7,6 @@ use super::output;
 use super::session::Invocation;
 use crate::config::Texts;
 use crate::domain::text::one_line;
-use crate::store::triage::{next_redo, next_undo};
 
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
@@ -35,21 +34,19 @@ impl Arguments {
 }
 
 pub fn run(invocation: &Invocation, direction: Direction) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::None)?;
-    let log = session.store.triage_log()?;
+    let session = invocation.reading_session(Texts::None)?;
     let at = session.ambient.now();
     let lines = match direction {
-        Direction::Undo => next_undo(&log, at),
-        Direction::Redo => next_redo(&log, at),
+        Direction::Undo => session.store.undo(at)?,
+        Direction::Redo => session.store.redo(at)?,
     };
-    let Some(lines) = lines else {
+    if lines.is_empty() {
         output::print(match direction {
             Direction::Undo => "nothing to take back\n",
             Direction::Redo => "nothing to make again\n",
         })?;
         return Ok(Exit::Done);
-    };
-    session.store.append_dispositions(&lines)?;
+    }
     let mut said = String::new();
     for line in &lines {
         let reason = if line.reason.is_empty() { String::new() } else { format!("  ({})", one_line(&line.reason)) };

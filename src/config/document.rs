@@ -124,6 +124,23 @@ pub fn check_shape(
                 let allowed = format!("a whole number that is not negative; the default is {known}");
                 return Err(document.error(value.span().start, &name, format!("{integer} is out of range"), allowed));
             }
+            (toml::Value::Integer(known), DeValue::Integer(integer))
+                if u32::from_str_radix(integer.as_str(), integer.radix()).is_err() =>
+            {
+                let allowed = format!("a whole number up to {}; the default is {known}", u32::MAX);
+                return Err(document.error(value.span().start, &name, format!("{integer} is out of range"), allowed));
+            }
+            (toml::Value::Array(known), DeValue::Array(items)) => {
+                let sort = |word: &'static str| if word == "integer" || word == "float" { "number" } else { word };
+                let wanted = known.first().map(|item| sort(item.type_str()));
+                let other =
+                    items.iter().find(|item| wanted.is_some_and(|wanted| sort(item.get_ref().type_str()) != wanted));
+                if let (Some(other), Some(wanted)) = (other, wanted) {
+                    let problem = format!("has a value of the sort {} in its list", other.get_ref().type_str());
+                    let allowed = format!("a list of values of the sort {wanted}");
+                    return Err(document.error(other.span().start, &name, problem, allowed));
+                }
+            }
             (known, value) if known.type_str() == value.type_str() => {}
             (known, other) => {
                 let problem = format!("has a value of the sort {}", other.type_str());

@@ -69,11 +69,27 @@ impl ConfigError {
             Self::Read { .. } | Self::NotAFile { .. } => {
                 "make it a readable file, or move it away: the defaults then apply".to_owned()
             }
-            Self::Syntax { .. } => "texts stand in quotes: key = \"text\"".to_owned(),
+            Self::Syntax { problem, .. } => syntax_hint(problem).to_owned(),
             Self::Value { allowed, .. } => format!("allowed: {}", text::one_line(allowed)),
             Self::NoHome => "set HOME, or set REVDECK_HOME to a folder that revdeck may use".to_owned(),
             Self::RelativeHome { .. } => "set REVDECK_HOME to an absolute path".to_owned(),
             Self::Now { .. } => "for tests only; for example 2026-01-02T03:04:05Z".to_owned(),
         }
+    }
+}
+
+/// What helps against what the parser complains about.
+fn syntax_hint(problem: &str) -> &'static str {
+    let says = |words: &[&str]| words.iter().any(|word| problem.contains(word));
+    if says(&["duplicate"]) {
+        "each key and each table may stand only once: remove one of them"
+    } else if says(&["quoted", "must be quoted", "literal string", "missing value", "no value"]) {
+        "a value stands behind the equals sign, texts in quotes: key = \"text\""
+    } else if says(&["unclosed", "missing closing", "expected `]`", "expected `\"`", "expected `'`", "expected `}`"]) {
+        "close what was opened there: a quote or a bracket is missing"
+    } else if says(&["expected `=`", "invalid key", "unquoted key"]) {
+        "a line is key = value, or the name of a table in brackets: [window]"
+    } else {
+        "the place says where reading stopped; `revdeck config defaults` prints a file that can be read"
     }
 }

@@ -79,6 +79,21 @@ pub fn find(name: &str) -> Option<usize> {
     KEYS.iter().position(|key| key.name == name)
 }
 
+/// Whether a gate that holds with the user's value could be passed with the repository's: only what is at least as
+/// strict is obeyed. `ignored_paths` need no such rule, as a repository adds to the user's, and what it leaves out is
+/// listed in every run's coverage.
+pub fn hides_more(name: &str, repositorys: &Value, users: &Value) -> bool {
+    match (name, repositorys, users) {
+        ("fail_on", Value::Text(theirs), Value::Text(own)) => {
+            // The least urgent priority is the strictest gate; `none` is no gate at all.
+            let strictness = |text: &str| text.parse::<Priority>().ok();
+            strictness(theirs) < strictness(own)
+        }
+        ("max_file_bytes", Value::Count(theirs), Value::Count(own)) => theirs < own,
+        _ => false,
+    }
+}
+
 impl Key {
     /// `REVDECK_WINDOW_MAX_TURNS` for `window.max_turns`.
     pub fn variable(&self) -> String {
@@ -166,6 +181,23 @@ mod tests {
         ] {
             let key = &KEYS[find(name).expect(name)];
             assert_eq!(key.check(value.clone()).is_ok(), good, "{name} = {value:?}");
+        }
+    }
+
+    #[test]
+    fn a_repository_makes_no_gate_weaker() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        for (name, theirs, own, weaker) in [
+            ("fail_on", text("none"), text("p1"), true),
+            ("fail_on", text("p0"), text("p1"), true),
+            ("fail_on", text("p1"), text("p1"), false),
+            ("fail_on", text("p3"), text("p1"), false),
+            ("fail_on", text("p0"), text("none"), false),
+            ("max_file_bytes", Value::Count(1), Value::Count(5), true),
+            ("max_file_bytes", Value::Count(9), Value::Count(5), false),
+            ("ignored_paths", Value::List(vec!["a".to_owned()]), Value::List(vec![]), false),
+        ] {
+            assert_eq!(hides_more(name, &theirs, &own), weaker, "{name} {theirs:?} over {own:?}");
         }
     }
 

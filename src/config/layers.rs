@@ -1,7 +1,7 @@
 //! The layers laid over each other: embedded defaults, the user's file, the repository's, environment, flags.
 //!
 //! Invariant: of the repository's file only keys with [`Trust::Repository`] and `[smells]` are obeyed; everything else
-//! in it becomes a warning.
+//! in it, mistakes included, becomes a warning and keeps no command from its work.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,6 +30,18 @@ pub struct Inputs<'a> {
     pub flags: &'a [(&'static str, &'static str, String)],
     /// Whether the texts of smells and keymap will be read: a mistake in the user's keymap is no reason not to review.
     pub texts: Texts,
+    /// What becomes of a mistake in the user's own settings.
+    pub mistakes: Mistakes,
+}
+
+/// What becomes of a mistake in the user's own settings; one in the repository's is always told and passed over, as
+/// whoever wrote it must not be able to keep anybody from working.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mistakes {
+    /// It is an error: what was meant to hold would not.
+    Refuse,
+    /// It is told and passed over: the command reads what is there and needs no settings.
+    Tell,
 }
 
 /// Which of the texts are needed besides the plain settings.
@@ -68,6 +80,8 @@ pub struct Loaded {
     pub thresholds: Vec<(String, String, Origin)>,
     /// One line each, harmless for a terminal.
     pub warnings: Vec<String>,
+    /// Some of the user's own settings were passed over ([`Mistakes::Tell`]): not what the user wants to work with.
+    pub mistaken: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,27 +108,34 @@ struct Loading {
     smells: Vec<toml::Table>,
     thresholds: Vec<(String, String, Origin)>,
     warnings: Vec<String>,
+    mistakes: Mistakes,
+    mistaken: bool,
 }
 
 /// Lays all layers over each other.
 pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
     let mut loading = Loading::of_defaults()?;
-    if let Some(user) = Document::read(inputs.paths.config_file(), Links::Follow)? {
-        loading.file(&user, Layer::User)?;
+    loading.mistakes = inputs.mistakes;
+    match Document::read(inputs.paths.config_file(), Links::Follow) {
+        Ok(Some(user)) => loading.file(&user, Layer::User)?,
+        Ok(None) => {}
+        Err(error) => loading.mistake(Layer::User, error)?,
     }
     if let Some(worktree) = inputs.worktree {
         match Document::read(worktree.join(REPOSITORY_FILE), Links::Refuse) {
             Ok(Some(repository)) => loading.file(&repository, Layer::Repository)?,
             Ok(None) => {}
-            Err(error) => loading.warnings.push(format!("ignored: {}", text::one_line(&error.to_string()))),
+            Err(error) => loading.mistake(Layer::Repository, error)?,
         }
     }
     for (index, key) in KEYS.iter().enumerate() {
         let variable = key.variable();
         if let Some(found) = (inputs.environment)(&variable).filter(|value| !value.is_empty()) {
             let place = Place::Variable(variable);
-            let value = checked(key, &found, &place)?;
-            loading.settings[index] = Some((value, Origin::Environment(place)));
+            match checked(key, &found, &place) {
+                Ok(value) => loading.settings[index] = Some((value, Origin::Environment(place))),
+                Err(error) => loading.mistake(Layer::User, error)?,
+            }
         }
     }
     for (name, flag, given) in inputs.flags {
@@ -124,12 +145,23 @@ pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
             loading.settings[index] = Some((value, Origin::Flag(place)));
         }
     }
-    if inputs.texts != Texts::None
-        && let Some(user) = Document::read(inputs.paths.smells_file(), Links::Follow)?
-    {
-        loading.smells_file(&user)?;
+    if inputs.texts != Texts::None {
+        match Document::read(inputs.paths.smells_file(), Links::Follow) {
+            Ok(Some(user)) => loading.smells_file(&user)?,
+            Ok(None) => {}
+            Err(error) => loading.mistake(Layer::User, error)?,
+        }
     }
-    let (smells, keymap) = texts(inputs, std::mem::take(&mut loading.smells))?;
+    loading.unsound_patterns();
+    let over = std::mem::take(&mut loading.smells);
+    let (smells, keymap) = match texts(inputs, over.clone()) {
+        Ok(texts) => texts,
+        Err(error) => {
+            // Only the keymap is read there and can be mistaken.
+            loading.mistake(Layer::User, error)?;
+            texts(Inputs { texts: Texts::Smells, ..inputs }, over)?
+        }
+    };
     Ok(loading.finish(smells, keymap))
 }
 
@@ -173,31 +205,62 @@ impl Loading {
             smells: Vec::new(),
             thresholds: Vec::new(),
             warnings: Vec::new(),
+            mistakes: Mistakes::Refuse,
+            mistaken: false,
         };
         let defaults = Document { path: "assets/config.toml".into(), text: embedded::CONFIG.to_owned() };
         loading.file(&defaults, Layer::Default)?;
         Ok(loading)
     }
 
+    /// Tells of a mistake and goes on, or ends here: by whose settings they are.
+    fn mistake(&mut self, layer: Layer, error: ConfigError) -> Result<(), ConfigError> {
+        match (layer, self.mistakes) {
+            (Layer::Repository, _) => {}
+            (Layer::User, Mistakes::Tell) => self.mistaken = true,
+            (Layer::User, Mistakes::Refuse) | (Layer::Default, _) => return Err(error),
+        }
+        self.warnings.push(text::one_line(&format!("ignored: {error}; {}", error.hint())).into_owned());
+        Ok(())
+    }
+
+    /// Every entry stands for itself: of a mistaken file the sound ones are obeyed, unless the first mistake ends it all.
     fn file(&mut self, document: &Document, layer: Layer) -> Result<(), ConfigError> {
-        let table = document.table()?;
+        let table = match document.table() {
+            Ok(table) => table,
+            Err(error) => return self.mistake(layer, error),
+        };
         for (name, value) in &table {
             let start = name.span().start;
             match (name.get_ref().as_ref(), value.get_ref()) {
-                ("smells", DeValue::Table(over)) => self.smells(document, over, layer)?,
+                ("smells", DeValue::Table(over)) => {
+                    if let Err(error) = self.smells(document, over, layer) {
+                        self.mistake(layer, error)?;
+                    }
+                }
                 ("reviewers", DeValue::Table(tables)) if layer != Layer::Repository => {
                     for (reviewer, fields) in tables {
-                        let parsed = reviewers::parse(document, reviewer, fields)?;
-                        self.reviewers.insert(reviewer.get_ref().to_string(), parsed);
+                        match reviewers::parse(document, reviewer, fields) {
+                            Ok(parsed) => {
+                                self.reviewers.insert(reviewer.get_ref().to_string(), parsed);
+                            }
+                            Err(error) => self.mistake(layer, error)?,
+                        }
                     }
                 }
                 ("window", DeValue::Table(fields)) => {
                     for (field, value) in fields {
                         let name = format!("window.{}", field.get_ref());
-                        self.value(document, layer, &name, field.span().start, value)?;
+                        if let Err(error) = self.value(document, layer, &name, field.span().start, value) {
+                            self.mistake(layer, error)?;
+                        }
                     }
                 }
-                (name, _) => self.value(document, layer, name, start, value)?,
+                (name, _) => {
+                    if let Err(error) = self.value(document, layer, name, start, value) {
+                        self.mistake(layer, error)?;
+                    }
+                }
             }
         }
         Ok(())
@@ -237,6 +300,15 @@ impl Loading {
         {
             own.splice(..0, before.iter().cloned());
         }
+        if let (Layer::Repository, Some((users, Origin::User(_)))) = (layer, &self.settings[index])
+            && keys::hides_more(name, &value, users)
+        {
+            self.warnings.push(format!(
+                "{}: {name}: not obeyed; a repository may only make it stricter than your own value",
+                text::one_line(&document.place(start).to_string()),
+            ));
+            return Ok(());
+        }
         self.settings[index] = Some((value, layer.origin(document.place(start))));
         Ok(())
     }
@@ -255,13 +327,33 @@ impl Loading {
 
     /// The user's own `smells.toml`: below every `[smells]` table.
     fn smells_file(&mut self, document: &Document) -> Result<(), ConfigError> {
-        let table = document.table()?;
-        document::check_shape(document, &table, &document::embedded(embedded::SMELLS), "")?;
-        let mut changed = thresholds(document, &table, Layer::User);
-        changed.retain(|(key, ..)| self.thresholds.iter().all(|(other, ..)| other != key));
-        self.thresholds.splice(..0, changed);
-        self.smells.insert(0, document::owned(document)?);
-        Ok(())
+        let checked = document.table().and_then(|table| {
+            document::check_shape(document, &table, &document::embedded(embedded::SMELLS), "")?;
+            Ok((thresholds(document, &table, Layer::User), document::owned(document)?))
+        });
+        match checked {
+            Ok((mut changed, owned)) => {
+                changed.retain(|(key, ..)| self.thresholds.iter().all(|(other, ..)| other != key));
+                self.thresholds.splice(..0, changed);
+                self.smells.insert(0, owned);
+                Ok(())
+            }
+            Err(error) => self.mistake(Layer::User, error),
+        }
+    }
+
+    /// Patterns that cannot mean what was meant, because they are none.
+    fn unsound_patterns(&mut self) {
+        for (key, found) in KEYS.iter().zip(&self.settings) {
+            let (Form::Patterns, Some((Value::List(patterns), _))) = (key.form, found) else { continue };
+            for pattern in patterns {
+                let mut builder = ignore::gitignore::GitignoreBuilder::new("");
+                if let Err(error) = builder.allow_unclosed_class(false).add_line(None, pattern) {
+                    let line = format!("{}: {pattern:?} is no sound pattern: {error}", key.name);
+                    self.warnings.push(text::one_line(&line).into_owned());
+                }
+            }
+        }
     }
 
     fn finish(self, smells: String, keymap: String) -> Loaded {
@@ -297,7 +389,7 @@ impl Loading {
             .zip(self.settings)
             .filter_map(|(key, found)| found.map(|(value, origin)| Setting { key: key.name.to_owned(), value, origin }))
             .collect();
-        Loaded { settings, shown, thresholds: self.thresholds, warnings: self.warnings }
+        Loaded { settings, shown, thresholds: self.thresholds, warnings: self.warnings, mistaken: self.mistaken }
     }
 }
 

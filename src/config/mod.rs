@@ -17,7 +17,7 @@ pub use ambient::Ambient;
 pub use document::{Shape, overlay};
 pub use error::{ConfigError, Place};
 pub use keys::{Form, KEYS, Key, Trust, Value};
-pub use layers::{Inputs, Loaded, Origin, REPOSITORY_FILE, Setting, Texts, load};
+pub use layers::{Inputs, Loaded, Mistakes, Origin, REPOSITORY_FILE, Setting, Texts, load};
 pub use paths::Paths;
 pub use reviewers::{ReviewerKind, ReviewerSettings};
 

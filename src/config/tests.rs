@@ -10,7 +10,14 @@ fn load_with(user: &str, repository: &str) -> Result<Loaded, ConfigError> {
         std::fs::write(folder.join(name), content).expect("a file");
     }
     let paths = Paths::below(&home);
-    load(Inputs { paths: &paths, worktree: Some(&worktree), environment: &|_| None, flags: &[], texts: Texts::All })
+    load(Inputs {
+        paths: &paths,
+        worktree: Some(&worktree),
+        environment: &|_| None,
+        flags: &[],
+        texts: Texts::All,
+        mistakes: Mistakes::Refuse,
+    })
 }
 
 /// Another value than the default that the key accepts.
@@ -89,10 +96,10 @@ fn whatever_a_repository_writes_never_panics_and_never_names_a_reviewer() {
         "\u{feff}theme = \"x\"",
         "\"\\u001b[31mred\" = 1",
     ] {
-        if let Ok(loaded) = load_with("", hostile) {
-            assert!(loaded.settings.reviewers.is_empty(), "{hostile:?}");
-            assert!(loaded.warnings.iter().all(|line| !line.contains('\u{1b}')), "{:?}", loaded.warnings);
-        }
+        let loaded = load_with("", hostile).unwrap_or_else(|error| panic!("{hostile:?}: {error}"));
+        assert!(loaded.settings.reviewers.is_empty(), "{hostile:?}");
+        assert!(!loaded.warnings.is_empty() && !loaded.mistaken, "{hostile:?}");
+        assert!(loaded.warnings.iter().all(|line| !line.contains('\u{1b}')), "{:?}", loaded.warnings);
     }
 }
 

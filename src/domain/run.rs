@@ -202,6 +202,17 @@ pub struct RunRecord {
     /// Why the harness decided as it did when the run was asked for.
     #[serde(default)]
     pub decision: String,
+    /// How often a later request was answered by this run (reused, or adopted while it was on its way). What the run
+    /// itself was asked for and about stays as it is; `saved_token_estimate` adds up.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reuse_count: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_reused_at: Option<Time>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub last_reuse_reason: String,
+    /// HEAD at the last reuse: a later commit with the same content to review.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub last_reuse_head: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,6 +235,15 @@ impl RunRecord {
     pub const MAX_PATHS: usize = 200;
     /// Finding ids kept in a record.
     pub const MAX_DIGESTS: usize = 200;
+
+    /// The newest HEAD at which the run is known to speak of the code.
+    pub fn standing_head(&self) -> &str {
+        if self.last_reuse_head.is_empty() { &self.head_commit } else { &self.last_reuse_head }
+    }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// `outputs/<run_id>.json`: the full result of a run, written once.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::domain::{Coverage, Disposition, Finding, RunRecord, SCHEMA_VERSION};
 
 /// Keys of a run that its record leaves out when there is nothing to say.
-const OPTIONAL_OF_RUN: [&str; 8] = [
+const OPTIONAL_OF_RUN: [&str; 11] = [
     "triage_bytes",
     "superseded_by",
     "reused_from",
@@ -17,6 +17,9 @@ const OPTIONAL_OF_RUN: [&str; 8] = [
     "cancel_note",
     "error_class",
     "error_summary",
+    "last_reused_at",
+    "last_reuse_reason",
+    "last_reuse_head",
 ];
 
 /// A run with every key.
@@ -25,6 +28,7 @@ pub fn run(run: &RunRecord) -> Value {
     for key in OPTIONAL_OF_RUN {
         value.entry(key).or_insert(Value::Null);
     }
+    value.entry("reuse_count").or_insert_with(|| json!(0));
     if let Some(Value::Object(coverage)) = value.get_mut("coverage") {
         coverage.remove("files");
         coverage.remove("left_out");

@@ -156,6 +156,16 @@ pub fn ending(look: &Look, run: &RunRecord) -> String {
     look.paint(Paint::of_run(run.status), &said)
 }
 
+/// `3 times, last 2m ago: ar_… has reviewed exactly this`; empty for a run that answered one request only.
+fn reused(look: &Look, run: &RunRecord) -> String {
+    match (run.reuse_count, run.last_reused_at) {
+        (0, _) | (_, None) => String::new(),
+        (times, Some(at)) => {
+            format!("{}, last {} ago: {}", count(times as usize, "time"), look.age(at), run.last_reuse_reason)
+        }
+    }
+}
+
 /// A run for `show`.
 pub fn run(look: &Look, run: &RunRecord) -> String {
     let mut text = format!(
@@ -171,6 +181,7 @@ pub fn run(look: &Look, run: &RunRecord) -> String {
         ("reviewer", [run.reviewer.as_str(), &run.model, &run.reasoning_effort].join(" ").trim().to_owned()),
         ("asked", format!("{} ago by {} ({})", look.age(run.created_at), run.owner, run.source)),
         ("decision", run.decision.clone()),
+        ("reused", reused(look, run)),
         ("branch", run.branch.clone()),
         ("base", commit(&run.base_commit)),
         ("snapshot", commit(&run.snapshot_commit)),
@@ -186,7 +197,8 @@ pub fn run(look: &Look, run: &RunRecord) -> String {
         ("superseded", run.superseded_by.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("cancelled", run.cancel_reason.map(|reason| format!("{reason} {}", run.cancel_note)).unwrap_or_default()),
         ("error", run.error_class.map(|class| format!("{class}: {}", run.error_summary)).unwrap_or_default()),
-        ("summary", run.summary.clone()),
+        // Of a skipped run the decision is all there is to say.
+        ("summary", if run.summary == run.decision { String::new() } else { run.summary.clone() }),
     ] {
         let value = one_line(value.trim());
         if !value.is_empty() {

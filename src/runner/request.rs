@@ -215,6 +215,10 @@ impl Runner {
             finding_digests: Vec::new(),
             summary: String::new(),
             decision: decision.reason.clone(),
+            reuse_count: 0,
+            last_reused_at: None,
+            last_reuse_reason: String::new(),
+            last_reuse_head: String::new(),
             superseded_by: None,
             reused_from: None,
             carried_over_from: None,
@@ -238,7 +242,8 @@ impl Runner {
         Ok(record)
     }
 
-    /// Records that an earlier run answers the request: it is current again, at this HEAD and epoch.
+    /// Records that an earlier run answers the request: it is current again, at this HEAD and epoch. What it was asked
+    /// for, why, and when it last did something stays on record.
     fn stand_again(
         &self,
         locked: &Locked<'_>,
@@ -247,13 +252,15 @@ impl Runner {
         decision: &Decision,
     ) -> Result<RunRecord, RunnerError> {
         let epoch = self.store.advance_epoch()?;
-        Ok(locked.update_run(id, self.ambient.now(), |run| {
+        Ok(locked.note_on_run(id, |run| {
             run.epoch = epoch;
             run.triage_bytes = Some(asked.triage_bytes);
-            run.head_commit.clone_from(&asked.snapshot.head_commit);
             run.superseded_by = None;
             run.saved_token_estimate = run.saved_token_estimate.saturating_add(decision.saved_token_estimate);
-            run.decision.clone_from(&decision.reason);
+            run.reuse_count = run.reuse_count.saturating_add(1);
+            run.last_reused_at = Some(self.ambient.now());
+            run.last_reuse_reason.clone_from(&decision.reason);
+            run.last_reuse_head.clone_from(&asked.snapshot.head_commit);
         })?)
     }
 

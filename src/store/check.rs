@@ -92,7 +92,7 @@ fn judge(sort: Sort, line: &[u8]) -> Line {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     Verify,
     /// Of a file that is being written: what stands behind its last line end is no problem.
     VerifyMoving,
@@ -155,6 +155,7 @@ impl Store {
             check_lines(&path, Sort::Journal, here, &mut report)?;
         }
         self.check_outputs(mode, &mut report)?;
+        self.check_runs(mode, &mut report)?;
         for folder in [self.root.clone(), self.root.join("outputs")] {
             check_leftovers(&folder, mode, &mut report)?;
         }
@@ -259,7 +260,7 @@ impl Store {
 }
 
 impl Problem {
-    fn of(path: &Path, what: &str, repair: &str) -> Self {
+    pub(super) fn of(path: &Path, what: &str, repair: &str) -> Self {
         Self { path: path.to_owned(), line: None, what: what.into(), repair: repair.into(), repaired: false }
     }
 }

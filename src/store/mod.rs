@@ -20,6 +20,7 @@
 mod check;
 mod checkpoint;
 mod columns;
+mod cross;
 mod error;
 mod files;
 mod journal;
@@ -158,6 +159,11 @@ impl Store {
         }
         let bytes = files::read(&self.root.join("repo.json"))?.unwrap_or_default();
         Ok(serde_json::from_slice::<Versioned>(&bytes).ok().map(|repo| repo.version))
+    }
+
+    /// The schema version of a store that a newer revdeck made: it can be read and not written.
+    pub fn newer_schema(&self) -> Option<u32> {
+        self.newer
     }
 
     fn newer(&self) -> Option<StoreError> {
@@ -355,6 +361,20 @@ impl Locked<'_> {
         now: Time,
         change: impl FnOnce(&mut RunRecord),
     ) -> Result<RunRecord, StoreError> {
+        self.change_run(id, Some(now), change)
+    }
+
+    /// As [`Locked::update_run`], for what is said about a run and is not its own doing: `updated_at` stays.
+    pub fn note_on_run(&self, id: &RunId, change: impl FnOnce(&mut RunRecord)) -> Result<RunRecord, StoreError> {
+        self.change_run(id, None, change)
+    }
+
+    fn change_run(
+        &self,
+        id: &RunId,
+        now: Option<Time>,
+        change: impl FnOnce(&mut RunRecord),
+    ) -> Result<RunRecord, StoreError> {
         let path = self.store.runs_path();
         let Some(mut latest) = record::latest(&path, id)? else {
             return Err(StoreError::NoRun { id: id.to_string(), path });
@@ -368,7 +388,7 @@ impl Locked<'_> {
         // Who a run is and when it was asked for are not open to change; time does not go backwards in a run.
         after.run_id = before.run_id.clone();
         after.created_at = before.created_at;
-        after.updated_at = now.max(before.updated_at);
+        after.updated_at = now.map_or(before.updated_at, |now| now.max(before.updated_at));
         record::overlay(&mut latest.raw, &record::to_object(&before)?, &record::to_object(&after)?);
         let mut line =
             serde_json::to_vec(&latest.raw).map_err(|source| StoreError::Encode { what: "a run's record", source })?;

@@ -29,7 +29,7 @@ struct Parts<'a> {
 }
 
 /// Reads an output finding by finding; `None` when it is none at all.
-fn parse(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> Option<RunOutput> {
+pub(super) fn parse(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> Option<RunOutput> {
     if let Ok(output) = serde_json::from_slice(json) {
         return Some(output);
     }

@@ -1,11 +1,54 @@
-//! Undo and redo of triage: pure functions over the lines of `triage.ndjson`.
+//! Undo and redo of triage: pure functions over the lines of `triage.ndjson`, and the one step that reads these lines,
+//! decides and appends.
 //!
 //! Undo and redo are plain dispositions with the group of the `set` they take back or set again, so that a reader who
 //! knows nothing of them still sees the right status: the last line of a finding wins.
 
 use std::collections::HashMap;
 
+use super::{Store, StoreError};
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Time, TriageAction};
+
+impl Store {
+    /// Decides about findings by what has been decided so far, and records it: one step under the store's lock, so that
+    /// of two processes the second one sees what the first one did. Returns what was appended.
+    pub fn decide<E: From<StoreError>>(
+        &self,
+        decide: impl FnOnce(&[Disposition]) -> Result<Vec<Disposition>, E>,
+    ) -> Result<Vec<Disposition>, E> {
+        self.locked_as(|_| {
+            let lines = decide(&self.triage_log()?)?;
+            self.append_dispositions(&lines)?;
+            Ok(lines)
+        })
+    }
+
+    /// Takes back the user's last triage; the lines that do so, none when there was nothing to take back.
+    pub fn undo(&self, at: Time) -> Result<Vec<Disposition>, StoreError> {
+        self.step(|log| next_undo(log, at))
+    }
+
+    /// Sets again what was taken back last; the lines that do so, none when there was nothing.
+    pub fn redo(&self, at: Time) -> Result<Vec<Disposition>, StoreError> {
+        self.step(|log| next_redo(log, at))
+    }
+
+    fn step(
+        &self,
+        next: impl FnOnce(&[Disposition]) -> Option<Vec<Disposition>>,
+    ) -> Result<Vec<Disposition>, StoreError> {
+        if !self.triage_path().exists() {
+            // Nothing was ever decided: no reason to make a store.
+            return Ok(Vec::new());
+        }
+        self.decide(|log| Ok(next(log).unwrap_or_default()))
+    }
+}
+
+/// The status of a finding after these lines: the last one that is about it wins, open when there is none.
+pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
+    log.iter().rev().find(|line| line.finding_id == *id).map_or(FindingStatus::Open, |line| line.status)
+}
 
 /// The lines that take back the user's last triage that is not yet taken back; `None` when there is none.
 ///

@@ -17,7 +17,7 @@ use crate::config::Ambient;
 use crate::domain::{Actor, Disposition, RunId, Scope, Source, TriageAction};
 use crate::policy;
 use crate::runner::{Cancelled, Requested, ReviewRequest, Runner};
-use crate::store::{Changed, Store, View, triage};
+use crate::store::{Changed, Store, StoreError, View, triage};
 
 /// Names of threads whose panics are caught: the terminal stays as it is.
 pub const WORKER: &str = "revdeck-cockpit-";
@@ -193,12 +193,14 @@ fn decide(store: &Store, ambient: &Ambient, order: &TriageOrder) -> Result<Vec<D
     let lines = match order {
         TriageOrder::Set(lines) => {
             let group = ambient.run_id().as_str().replacen("ar_", "t_", 1);
-            let disposition = |line: &TriageLine| {
-                policy::may_set(Actor::User, line.previous, line.status).map_err(|refusal| refusal.to_string())?;
+            // Somebody else may have decided since the screen was drawn: what counts is what the store says now.
+            let disposition = |log: &[Disposition], line: &TriageLine| {
+                let previous = triage::status_after(log, &line.finding);
+                policy::may_set(Actor::User, previous, line.status).map_err(|refusal| Refused(refusal.to_string()))?;
                 Ok(Disposition {
                     finding_id: line.finding.clone(),
                     status: line.status,
-                    previous: line.previous,
+                    previous,
                     actor: Actor::User,
                     reason: line.reason.clone(),
                     at: now,
@@ -207,16 +209,21 @@ fn decide(store: &Store, ambient: &Ambient, order: &TriageOrder) -> Result<Vec<D
                     run_id: None,
                 })
             };
-            lines.iter().map(disposition).collect::<Result<Vec<_>, String>>()?
+            store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<Vec<_>, Refused>>())
         }
-        TriageOrder::Undo | TriageOrder::Redo => {
-            let log = store.triage_log().map_err(|error| error.to_string())?;
-            let step = if *order == TriageOrder::Undo { triage::next_undo } else { triage::next_redo };
-            step(&log, now).unwrap_or_default()
-        }
+        TriageOrder::Undo => store.undo(now).map_err(Refused::from),
+        TriageOrder::Redo => store.redo(now).map_err(Refused::from),
     };
-    store.append_dispositions(&lines).map_err(|error| error.to_string())?;
-    Ok(lines)
+    lines.map_err(|Refused(why)| why)
+}
+
+/// Why a decision was not recorded.
+struct Refused(String);
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self(error.to_string())
+    }
 }
 
 fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Mailbox) {

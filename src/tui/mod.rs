@@ -166,6 +166,14 @@ fn zone(variable: impl Fn(&str) -> Option<String>) -> jiff::tz::TimeZone {
     jiff::tz::TimeZone::system()
 }
 
+/// The themes that are always there.
+const THEMES: [&str; 4] = ["dark", "light", "neutral", "ansi"];
+
+/// Whether the settings can name this theme: `auto`, one of ours, or a file of the user's (sound or not).
+pub fn has_theme(paths: &Paths, name: &str) -> bool {
+    matches!(name, "auto" | "") || THEMES.contains(&name) || !matches!(config::user_theme(paths, name, ""), Ok(None))
+}
+
 /// The theme of the settings; `auto` takes what the environment says and waits for the terminal's answer.
 fn theme(
     settings: &Settings,
@@ -188,7 +196,7 @@ fn theme(
     let text = match config::user_theme(paths, name, base) {
         Ok(Some(text)) => text,
         Ok(None) => {
-            if !["dark", "light", "neutral", "ansi"].contains(&name) {
+            if !THEMES.contains(&name) {
                 notices.push(format!("there is no theme {name:?}"));
             }
             base.to_owned()

@@ -49,7 +49,7 @@ fn the_same_is_reviewed_once_and_something_else_again() {
     assert_eq!(place.review(&["--commit", &commit]), first, "the commit shows the same as the worktree did");
     place.test.git(&["commit", "-q", "--amend", "-m", "another message"]);
     assert_eq!(place.review(&["--commit", "HEAD", "--wait"]), first, "amended without a change");
-    assert!(place.run(&first).decision.contains("has reviewed exactly this"));
+    assert!(place.run(&first).last_reuse_reason.contains("has reviewed exactly this"));
     let again = place.review(&["--commit", "HEAD", "--wait", "--force"]);
     assert_ne!(again, first);
     assert!(place.run(&again).decision.starts_with("reviewed again because that was asked for"));

@@ -387,6 +387,7 @@ fn repair_sets_corrupt_lines_aside_and_keeps_the_rest() {
     let damaged = store.root().join("outputs").join(format!("{}.json", run_id(2)));
     let mut journal = store.journal(&run_id(2)).expect("opens");
     journal.append(at(1), RunEvent::Finding { finding: Box::new(finding(3, 2)) }).expect("appended");
+    journal.append(at(1), RunEvent::Finished { status: RunStatus::Completed }).expect("appended");
     fs::write(&damaged, "{\"version\":1,\"findi").expect("written");
 
     let view = store.view().expect("a view");

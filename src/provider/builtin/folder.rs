@@ -1,5 +1,6 @@
 //! Files and folders without a repository, for `revdeck smells`.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -25,45 +26,76 @@ pub struct FolderReport {
     pub files: Vec<FileReport>,
     /// Files of ours that could not be read, with why. By path.
     pub unreadable: Vec<(PathBuf, String)>,
+    /// What was named, or is of a language that we read, and was passed over, with why. By path.
+    pub left_out: Vec<(PathBuf, String)>,
+}
+
+/// A file that is to be read.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Queued {
+    size: u64,
+    path: PathBuf,
+    found: Found,
+}
+
+/// How we came to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Found {
+    Named,
+    InFolder,
+}
+
+const NOT_A_FILE: &str = "it is not an ordinary file";
+
+fn too_large(max_file_bytes: u64) -> String {
+    format!("it is larger than max_file_bytes, {max_file_bytes}")
 }
 
 /// More threads gain little: reading and parsing share the memory bus.
 const THREADS: usize = 2;
 
 impl Builtin {
-    /// Reads files and folders, these as `ignore` walks them: what .gitignore names and hidden files are left out. A
-    /// named file is read in any case. Files above `max_file_bytes` are left out.
+    /// Reads files and folders, these as `ignore` walks them: what .gitignore names and hidden files are left out, a
+    /// named file is not. Only ordinary files (named links are followed) of at most `max_file_bytes` are opened: a pipe
+    /// would never end, a device may not either.
     ///
     /// # Errors
     /// A named path that does not exist or cannot be read.
     pub fn analyze_paths(&self, paths: &[PathBuf], max_file_bytes: u64) -> Result<FolderReport, FolderError> {
-        let mut todo = Vec::new();
+        let (mut todo, mut left_out) = (Vec::new(), Vec::new());
         for path in paths {
             let data = path.metadata().map_err(|source| FolderError { path: path.clone(), source })?;
             if data.is_dir() {
-                walk(path, max_file_bytes, &mut todo);
+                walk(path, max_file_bytes, &mut todo, &mut left_out);
+            } else if !data.is_file() {
+                left_out.push((path.clone(), NOT_A_FILE.to_owned()));
+            } else if data.len() > max_file_bytes {
+                left_out.push((path.clone(), too_large(max_file_bytes)));
             } else {
-                todo.push((data.len(), path.clone()));
+                todo.push(Queued { size: data.len(), path: path.clone(), found: Found::Named });
             }
         }
-        todo.sort_by(|a, b| a.1.cmp(&b.1));
-        todo.dedup_by(|a, b| a.1 == b.1);
+        todo.sort_by(|a, b| (&a.path, a.found).cmp(&(&b.path, b.found)));
+        todo.dedup_by(|a, b| a.path == b.path);
         // Taken from the end: the largest first, so that no thread is left with one at last.
-        todo.sort_by_key(|(size, _)| *size);
+        todo.sort_by_key(|queued| queued.size);
         let queue = Mutex::new(todo);
         let (mut report, copies) = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..THREADS).map(|_| scope.spawn(|| self.work(&queue))).collect();
-            let mut report = FolderReport::default();
+            let workers: Vec<_> = (0..THREADS).map(|_| scope.spawn(|| self.work(&queue, max_file_bytes))).collect();
+            let mut report = FolderReport { left_out, ..FolderReport::default() };
             let mut copies = CloneIndex::default();
             for (part, index) in workers.into_iter().filter_map(|worker| worker.join().ok()) {
                 report.files.extend(part.files);
                 report.unreadable.extend(part.unreadable);
+                report.left_out.extend(part.left_out);
                 copies.extend(index);
             }
             (report, copies)
         });
         report.files.sort_by(|a, b| a.path.cmp(&b.path));
         report.unreadable.sort();
+        report.left_out.sort();
+        report.left_out.dedup();
         if self.limits().duplicate_code.enabled {
             for (path, smell) in copies.find_all(&mut |path| std::fs::read(path).ok(), self.limits()) {
                 if let Ok(found) = report.files.binary_search_by(|file| file.path.cmp(&path))
@@ -83,41 +115,58 @@ impl Builtin {
         Ok(report)
     }
 
-    fn work(&self, queue: &Mutex<Vec<(u64, PathBuf)>>) -> (FolderReport, CloneIndex) {
+    fn work(&self, queue: &Mutex<Vec<Queued>>, max_file_bytes: u64) -> (FolderReport, CloneIndex) {
         let mut report = FolderReport::default();
         let mut copies = CloneIndex::default();
         let mut parsers = Parsers::default();
         loop {
             let next = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
-            let Some((_, path)) = next else { return (report, copies) };
-            match std::fs::read(&path) {
-                Ok(text) => {
+            let Some(Queued { path, found, .. }) = next else { return (report, copies) };
+            match read(&path, max_file_bytes) {
+                Ok(Some(text)) => {
                     let name = crate::domain::text::path_from_bytes(path.as_os_str().as_encoded_bytes());
-                    let Some(file) = self.analyze_file(&mut parsers, &name, &text) else { continue };
+                    let Some(file) = self.analyze_file(&mut parsers, &name, &text) else {
+                        if found == Found::Named {
+                            report.left_out.push((path, "it is of no language that revdeck reads".to_owned()));
+                        }
+                        continue;
+                    };
                     if self.limits().duplicate_code.enabled {
                         copies.add(&name, file.language, &text);
                     }
                     report.files.push(file);
                 }
+                Ok(None) => report.left_out.push((path, too_large(max_file_bytes))),
                 Err(error) => report.unreadable.push((path, error.to_string())),
             }
         }
     }
 }
 
-fn walk(folder: &Path, max_file_bytes: u64, todo: &mut Vec<(u64, PathBuf)>) {
+/// The content; `None` when there is more of it than allowed, whatever its size was said to be.
+fn read(path: &Path, max_file_bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
+    let mut text = Vec::new();
+    std::fs::File::open(path)?.take(max_file_bytes.saturating_add(1)).read_to_end(&mut text)?;
+    Ok(u64::try_from(text.len()).is_ok_and(|length| length <= max_file_bytes).then_some(text))
+}
+
+fn walk(folder: &Path, max_file_bytes: u64, todo: &mut Vec<Queued>, left_out: &mut Vec<(PathBuf, String)>) {
     for entry in ignore::WalkBuilder::new(folder).require_git(false).build().flatten() {
-        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+        let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir() && !kind.is_symlink()) else { continue };
+        let known = Language::detect(&entry.path().to_string_lossy(), b"").is_some();
+        // Files without an ending may say in their first line what they are; they are few.
+        if !known && (entry.path().extension().is_some() || !kind.is_file()) {
             continue;
         }
-        let name = entry.path().to_string_lossy();
-        // Files without an ending may say in their first line what they are; they are few.
-        if Language::detect(&name, b"").is_none() && entry.path().extension().is_some() {
+        if !kind.is_file() {
+            left_out.push((entry.into_path(), NOT_A_FILE.to_owned()));
             continue;
         }
         let Ok(data) = entry.metadata() else { continue };
         if data.len() <= max_file_bytes {
-            todo.push((data.len(), entry.into_path()));
+            todo.push(Queued { size: data.len(), path: entry.into_path(), found: Found::InFolder });
+        } else if known {
+            left_out.push((entry.into_path(), too_large(max_file_bytes)));
         }
     }
 }

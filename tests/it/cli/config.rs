@@ -115,7 +115,7 @@ fn a_repository_settings_file_that_is_a_link_is_not_followed() {
 #[case::reviewer_model("[reviewers.a]\nkind = \"openai\"", "config.toml:", "model")]
 fn wrong_settings_are_told_with_their_place(#[case] user: &str, #[case] place: &str, #[case] allowed: &str) {
     let test = with_settings(user, "");
-    let error = fails(&test, &["runs"], USAGE);
+    let error = fails(&test, &["review"], USAGE);
     assert!(error.contains(place) && error.contains(allowed) && error.contains("  hint: "), "{error}");
     assert!(!error.contains("sk-1"), "a key is not repeated: {error}");
 }
