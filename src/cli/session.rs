@@ -106,11 +106,6 @@ impl Invocation {
         Ok(loaded)
     }
 
-    /// As [`Invocation::session`], for when the terminal belongs to the cockpit: nothing is printed.
-    pub fn silent_session(&self, texts: Texts) -> Result<Session, CliError> {
-        self.open(texts, Mistakes::Refuse)
-    }
-
     fn open(&self, texts: Texts, mistakes: Mistakes) -> Result<Session, CliError> {
         let repo = Repo::discover(&Self::here()?)?;
         let root = repo.root();

@@ -8,6 +8,7 @@ use git2::{Blob, Delta, DiffFindOptions, DiffOptions, Odb, Oid, Patch, Repositor
 
 use super::filter::{Judge, count_lines};
 use super::index::MODE_GITLINK;
+use super::promised;
 use super::trees::{self, Difference, Leaf, MODE_SYMLINK};
 use super::{Change, ChangeKind, DiffLine, FileChange, Filter, GitError, Hunk, LineOrigin, Repo};
 use crate::domain::text::path_from_bytes;
@@ -46,6 +47,26 @@ impl Repo {
     }
 
     pub(super) fn compare(
+        &self,
+        base: Option<Oid>,
+        tip: Oid,
+        filter: &Filter,
+    ) -> Result<(Change, Vec<Difference>), GitError> {
+        let compared = self.compare_here(base, tip, filter);
+        if !promised::lacks_objects(&compared) || !self.is_partial_clone() {
+            return compared;
+        }
+        let brought = self.bring(base, tip);
+        let again = self.compare_here(base, tip, filter);
+        match brought {
+            // Why git could not bring it says more than that it is not here.
+            Err(why) if promised::lacks_objects(&again) => Err(why),
+            _ => again,
+        }
+    }
+
+    /// As [`Repo::compare`], with the objects that are here.
+    fn compare_here(
         &self,
         base: Option<Oid>,
         tip: Oid,

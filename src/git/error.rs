@@ -26,6 +26,9 @@ pub enum GitError {
     NoBase { tried: Vec<String>, path: PathBuf },
     #[error("{one:?} and {other:?} have no common ancestor in {}", path.display())]
     NoMergeBase { one: String, other: String, path: PathBuf },
+    /// What a partial clone lacks did not come from its remote.
+    #[error("{} is a partial clone and misses contents that its remote did not give: {what}", path.display())]
+    Missing { path: PathBuf, what: String },
     #[error("cannot read the index {}: {what}", path.display())]
     Index { path: PathBuf, what: String },
     #[error("cannot {action} {}: {source}", path.display())]
@@ -51,6 +54,9 @@ impl GitError {
             Self::NoBase { .. } => "name the base yourself, as in `--branch origin/develop`".to_owned(),
             Self::NoMergeBase { .. } => {
                 "in a shallow clone `git fetch --unshallow` brings the history that is missing".to_owned()
+            }
+            Self::Missing { .. } => {
+                "`git fetch --refetch --no-filter` makes it a whole clone, once its remote can be reached".to_owned()
             }
             Self::Index { .. } => "`git status` says whether git itself can read it".to_owned(),
             Self::Io { .. } | Self::Git { .. } => return None,

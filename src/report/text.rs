@@ -19,6 +19,9 @@ pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Cov
     }
     if run.status != RunStatus::Completed {
         text.push_str(&format!("{}\n", ending(look, run)));
+    } else if run.error_class.is_some() {
+        let said = format!("incomplete: {}", one_line(&run.error_summary));
+        text.push_str(&format!("{}\n", look.paint(Paint::Bad, look.wrap(&said, 0).trim_end())));
     }
     text.push_str(&format!("{}\n", summary(look, findings, coverage)));
     text

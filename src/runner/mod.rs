@@ -10,6 +10,8 @@
 //! - *Slots.* Anybody may spawn a worker for a pending run; the worker takes the run's lock and then, under the store's
 //!   lock, turns the run to working only if fewer than `max_parallel_runs` others work. One that finds no slot leaves
 //!   its run pending and gives its lock up before it lets go of the store, so whoever ends next finds the run startable.
+//! - *Starts.* A worker is started with a lock of its own as standard input, so that nobody starts a second one while
+//!   it is on its way; starts that end before the claim are counted, and after three the run fails.
 //! - *Asking for an end.* The asker writes `cancel_reason` into the run's record and leaves the status; the worker sees
 //!   it at its next look and ends the run. A worker that does not within [`Runner::ANSWER`] is killed with its process
 //!   group, and the asker settles the run.
@@ -64,6 +66,8 @@ pub struct ReviewRequest {
 pub struct Requested {
     pub decision: Decision,
     pub run: RunRecord,
+    /// Runs whose worker was found dead on the way.
+    pub recovered: Vec<Recovered>,
 }
 
 /// What recovery did with a run whose worker is gone.

@@ -2,6 +2,7 @@
 
 mod kills;
 mod place;
+mod trouble;
 
 use std::process::Stdio;
 
@@ -284,6 +285,24 @@ fn a_run_killed_after_its_output_is_completed_not_lost() {
     let record = place.run(&run);
     assert_eq!((record.status, &record.summary), (RunStatus::Completed, &expected.summary));
     assert_eq!(record.finding_counts, expected.finding_counts);
+}
+
+#[test]
+fn a_clock_that_goes_backwards_keeps_no_finding_addressed() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let first = place.review(&["--commit", &commit, "--wait"]);
+    let id = place.finding_ids(&first).into_iter().next().expect("a finding");
+    let at = |now: &str, arguments: &[&str]| {
+        let mut command = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
+        let output = command.args(arguments).env("REVDECK_NOW", now).output().expect("revdeck starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let status = || place.store().status(&id).expect("readable");
+    at("2031-05-06T07:08:09Z", &["triage", id.as_str(), "addressed", "--reason", "fixed"]);
+    assert_eq!(status(), FindingStatus::Addressed);
+    at("2029-05-06T07:08:09Z", &["review", "--commit", &commit, "--force", "--wait"]);
+    assert_eq!(status(), FindingStatus::Unresolved, "it was claimed first, whatever the clock said");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! A parsed file as a flat array of syntax nodes in document order, so that a smell is a loop and not a tree walk.
 
-use tree_sitter::{Parser, TreeCursor};
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+use tree_sitter::{ParseOptions, Parser, Tree, TreeCursor};
 
 use super::language::Language;
 
@@ -53,7 +56,8 @@ pub struct Source<'a> {
 pub struct Parsers([Option<(Parser, Box<[bool]>)>; Language::ALL.len()]);
 
 impl Parsers {
-    /// Parses a file; partial trees are kept. `None` when the grammar gives up (it does not in practice), or for 4 GiB.
+    /// Parses a file; partial trees are kept. `None` when the grammar gives up, which takes a file that was made for it:
+    /// the work on a file is bounded by its size. `None` for 4 GiB as well.
     pub fn parse<'a>(&mut self, path: &'a str, language: Language, text: &'a [u8]) -> Option<Source<'a>> {
         u32::try_from(text.len()).ok()?;
         let (parser, named) = self.0[language.index()].get_or_insert_with(|| {
@@ -64,9 +68,44 @@ impl Parsers {
             let named = (0..grammar.node_kind_count()).map(|kind| grammar.node_kind_is_named(kind as u16)).collect();
             (parser, named)
         });
-        let tree = parser.parse(text, None)?;
+        let tree = parse_within(parser, text, Work::allowed(text.len()))?;
         Some(Source { path, language, text, nodes: flatten(&mut tree.walk(), named, text.len() / 3) })
     }
+}
+
+/// What a parser does, in steps that are the same on every machine: pieces of text read, and hundreds of operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Work(u64);
+
+impl Work {
+    /// Bytes that the parser is given at once. A scanner that looks ahead over the same text again and again asks for
+    /// the same pieces again and again.
+    const PIECE: usize = 4096;
+
+    /// Ordinary code takes up to 0.02 steps per byte (measured on ripgrep, tokio, flask, gin, redis and core).
+    fn allowed(bytes: usize) -> Self {
+        Self(1_000 + bytes as u64 / 8)
+    }
+}
+
+/// Parses with a bound: some grammars take quadratic time or memory for texts that are no code.
+fn parse_within(parser: &mut Parser, text: &[u8], allowed: Work) -> Option<Tree> {
+    let spent = Cell::new(0u64);
+    let mut read = |at: usize, _| {
+        spent.set(spent.get() + 1);
+        text.get(at..(at + Work::PIECE).min(text.len())).unwrap_or_default()
+    };
+    let mut look = |_: &tree_sitter::ParseState| {
+        spent.set(spent.get() + 1);
+        if spent.get() > allowed.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut look);
+    let tree = parser.parse_with_options(&mut read, None, Some(options));
+    if tree.is_none() {
+        // Otherwise it would go on with this text the next time.
+        parser.reset();
+    }
+    tree
 }
 
 /// The kind of a node that the parser could not make sense of.
@@ -131,6 +170,18 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// The child of the same parent that ends where a node begins. Over all nodes of a file this takes as many steps as
+    /// there are nodes: each lies on the last edge of one sibling only.
+    pub fn sibling_before(&self, index: NodeIndex) -> Option<NodeIndex> {
+        let parent = self.nodes[index].parent;
+        // The node just before is the parent, or the last one inside of the sibling.
+        let mut at = index.checked_sub(1).filter(|&at| at != parent as usize)?;
+        while self.nodes[at].parent != parent {
+            at = self.nodes[at].parent as usize;
+        }
+        Some(at)
+    }
+
     /// The indices of everything below a node.
     pub fn descendants(&self, parent: NodeIndex) -> std::ops::Range<NodeIndex> {
         parent + 1..self.nodes[parent].end_index as usize
@@ -187,6 +238,33 @@ mod tests {
                 assert!(parent.start <= node.start && node.end <= parent.end, "{language:?}");
             }
         }
+    }
+
+    #[test]
+    fn work_is_bounded_and_the_parser_is_fit_afterwards() {
+        let mut parser = Parser::new();
+        parser.set_language(&Language::Bash.grammar()).expect("a grammar");
+        let code = "f() { echo \"$1\"; }\n".repeat(2_000);
+        assert!(parse_within(&mut parser, code.as_bytes(), Work(20)).is_none());
+        let tree = parse_within(&mut parser, code.as_bytes(), Work::allowed(code.len())).expect("ordinary code");
+        assert_eq!(tree.root_node().child_count(), 2_000);
+        // The scanner of this grammar looks ahead to the end from every one of these.
+        let hostile = format!("a{}\n", ".b(1)".repeat(20_000));
+        assert!(parse_within(&mut parser, hostile.as_bytes(), Work::allowed(hostile.len())).is_none());
+        assert!(parse_within(&mut parser, b"", Work::allowed(0)).is_some());
+    }
+
+    #[test]
+    fn siblings_are_found_backwards() {
+        let source = Parsers::default().parse("a.c", Language::C, b"{}\n{ f(1, (2)); }\nint x;\n{}\n").expect("parses");
+        for parent in 0..source.nodes.len() {
+            let children: Vec<NodeIndex> = source.children(parent).collect();
+            for (number, &child) in children.iter().enumerate() {
+                let before = number.checked_sub(1).map(|before| children[before]);
+                assert_eq!(source.sibling_before(child), before, "{child}");
+            }
+        }
+        assert_eq!(source.sibling_before(0), None);
     }
 
     #[test]

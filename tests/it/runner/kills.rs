@@ -1,9 +1,9 @@
 //! Workers are killed at random points while several processes ask for reviews.
 //!
-//! A point is a moment between a worker's first word and a little after the moment at which an undisturbed one would
-//! have ended, chosen by a generator with a fixed seed (`REVDECK_TEST_SEED`). How many workers are killed is in
-//! `REVDECK_TEST_KILLS`; on a machine that is too slow for all of them it is fewer, because nobody is killed any more
-//! after `REVDECK_TEST_SECONDS`.
+//! A point is a number of writes to the worker's journal and a moment after the last of them, both chosen by a generator
+//! with a fixed seed (`REVDECK_TEST_SEED`): so every step of a run's life is hit about as often, however long it takes.
+//! How many workers are killed is in `REVDECK_TEST_KILLS`; on a machine that is too slow for all of them it is fewer,
+//! because nobody is killed any more after `REVDECK_TEST_SECONDS`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -18,8 +18,11 @@ use super::place::{Place, pid, wait_for};
 const KILLS: usize = 200;
 const ASKERS: usize = 8;
 /// As many as there are workers at once.
-const KILLERS: usize = 2;
+const KILLERS: usize = 4;
 const SECONDS: usize = 20;
+/// Writes of an undisturbed worker to its journal before its last words: its beginning, the plan, two units of files,
+/// what is seen across files with the last phase.
+const WRITES: u64 = 5;
 
 fn variable(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
@@ -44,6 +47,9 @@ struct Hunt {
     until: Instant,
     /// How long an undisturbed attempt takes.
     attempt: Duration,
+    /// What the store says, kept up by one thread for all.
+    pending: AtomicUsize,
+    working: Mutex<Vec<RunId>>,
     /// The runs whose workers are waited for, so that two killers do not wait for one.
     chosen: Mutex<BTreeSet<RunId>>,
     /// The findings that journals held when their workers were killed.
@@ -51,9 +57,11 @@ struct Hunt {
 }
 
 #[test]
+#[allow(clippy::print_stdout, reason = "how many were killed is what one looks for in a long run")]
 fn no_finding_is_lost_or_doubled_and_no_run_is_stuck() {
     let seed = variable("REVDECK_TEST_SEED", 0x5eed) as u64;
     let place = Place::new();
+    place.settings(&format!("max_parallel_runs = {KILLERS}\n"));
     // Two units of files each, so that there is something between the first finding and the last.
     let commits: Vec<String> = (0..ASKERS).map(|number| place.commit_modules(&format!("m{number}"), 34)).collect();
     let mut expected: BTreeMap<String, BTreeSet<FindingId>> = BTreeMap::new();
@@ -69,14 +77,17 @@ fn no_finding_is_lost_or_doubled_and_no_run_is_stuck() {
         killed: AtomicUsize::new(0),
         until: Instant::now() + Duration::from_secs(variable("REVDECK_TEST_SECONDS", SECONDS) as u64),
         attempt,
+        pending: AtomicUsize::new(0),
+        working: Mutex::default(),
         chosen: Mutex::default(),
         recorded: Mutex::default(),
     };
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        scope.spawn(|| keep_up(&place, &hunt, &stop));
         for commit in &commits {
-            let (place, stop) = (&place, &stop);
-            scope.spawn(move || ask_again_and_again(place, commit, stop));
+            let (place, hunt, stop) = (&place, &hunt, &stop);
+            scope.spawn(move || ask_again_and_again(place, hunt, commit, stop));
         }
         let killers: Vec<_> = (0..KILLERS)
             .map(|number| {
@@ -116,13 +127,25 @@ fn duration(place: &Place, run: &RunId) -> Duration {
     Duration::from_millis(u64::try_from(last.at.as_millisecond() - first.at.as_millisecond()).unwrap_or(0))
 }
 
-fn ask_again_and_again(place: &Place, commit: &str, stop: &AtomicBool) {
+fn keep_up(place: &Place, hunt: &Hunt, stop: &AtomicBool) {
     let store = place.store();
+    let mut view = store.view().expect("the store can be read");
     while !stop.load(Ordering::Relaxed) {
-        let view = store.runs_view().expect("the store can be read");
-        let pending = (0..view.run_count()).filter(|&index| view.run(index).status == RunStatus::Pending).count();
+        let with = |wanted: fn(RunStatus) -> bool| {
+            let rows = (0..view.run_count()).map(|index| view.run(index)).filter(move |run| wanted(run.status));
+            rows.filter_map(|run| run.id.parse::<RunId>().ok()).collect::<Vec<_>>()
+        };
+        hunt.pending.store(with(|status| status == RunStatus::Pending).len(), Ordering::Relaxed);
+        *hunt.working.lock().expect("no killer panicked") = with(RunStatus::is_working);
+        std::thread::sleep(Duration::from_millis(2));
+        view = store.refresh(&view).expect("the store can be read");
+    }
+}
+
+fn ask_again_and_again(place: &Place, hunt: &Hunt, commit: &str, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
         // Enough to do, and not more: a queue without end shows nothing new.
-        if pending < ASKERS / 2 {
+        if hunt.pending.load(Ordering::Relaxed) < ASKERS / 2 {
             place.review(&["--commit", commit, "--force"]);
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -134,20 +157,19 @@ fn kill_workers(place: &Place, hunt: &Hunt, mut dice: Dice) {
     while hunt.killed.load(Ordering::Relaxed) < hunt.kills && Instant::now() < hunt.until {
         let chosen = {
             let mut chosen = hunt.chosen.lock().expect("no killer panicked");
-            let view = store.runs_view().expect("the store can be read");
-            let run = (0..view.run_count())
-                .map(|index| view.run(index))
-                .filter(|run| run.status.is_working())
-                .filter_map(|run| run.id.parse::<RunId>().ok())
-                .find(|run| !chosen.contains(run) && store.is_live(run).unwrap_or(false));
-            run.inspect(|run| drop(chosen.insert(run.clone())))
+            let working = hunt.working.lock().expect("the store can be read").clone();
+            let run = working.into_iter().find(|run| !chosen.contains(run) && store.is_live(run).unwrap_or(false));
+            if let Some(run) = &run {
+                chosen.insert(run.clone());
+            }
+            run
         };
         let Some(run) = chosen else {
             std::thread::sleep(Duration::from_millis(2));
             continue;
         };
-        let limit = hunt.attempt.as_micros() as u64 * 5 / 4;
-        std::thread::sleep(Duration::from_micros(dice.below(limit)));
+        await_writes(place, &run, dice.below(WRITES), hunt.attempt);
+        std::thread::sleep(Duration::from_micros(dice.below(hunt.attempt.as_micros() as u64 / WRITES)));
         // The worker of the present attempt, not of an earlier one, and only while it holds the lock.
         let record = place.run(&run);
         if record.status.is_working()
@@ -162,6 +184,21 @@ fn kill_workers(place: &Place, hunt: &Hunt, mut dice: Dice) {
             place.revdeck(&["runs", "-n", "1"]);
         }
         hunt.chosen.lock().expect("no killer panicked").remove(&run);
+    }
+}
+
+/// Returns when a run's journal has grown so many times, its worker is gone, or it is late.
+fn await_writes(place: &Place, run: &RunId, writes: u64, attempt: Duration) {
+    let store = place.store();
+    let journal = store.root().join("events").join(format!("{run}.jsonl"));
+    let length = || std::fs::metadata(&journal).map_or(0, |metadata| metadata.len());
+    let late = Instant::now() + attempt * 4;
+    let (mut seen, mut known) = (0, length());
+    while seen < writes && Instant::now() < late && store.is_live(run).unwrap_or(false) {
+        let now = length();
+        seen += u64::from(now != known);
+        known = now;
+        std::thread::sleep(Duration::from_micros(300));
     }
 }
 

@@ -163,6 +163,12 @@ pub(super) fn compact(text: &str, max: usize) -> String {
     short
 }
 
+/// A text with its first letter in upper case.
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
 impl<'a> Source<'a> {
     pub(super) fn parent(&self, index: NodeIndex) -> NodeIndex {
         self.nodes[index].parent as usize
@@ -173,11 +179,13 @@ impl<'a> Source<'a> {
         self.text.get(outer.start as usize..inner.start as usize).unwrap_or(b"")
     }
 
-    /// The whole line of a node's first byte, without its end.
+    /// The line of a node's first byte, without its end; of a very long one what is near the node.
     pub(super) fn line_of(&self, node: &Node) -> &'a [u8] {
+        const NEAR: usize = 1_000;
         let at = (node.start as usize).min(self.text.len());
-        let start = self.text[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let end = self.text[at..].iter().position(|&byte| byte == b'\n').map_or(self.text.len(), |end| at + end);
+        let (near, far) = (at.saturating_sub(NEAR), (at + NEAR).min(self.text.len()));
+        let start = self.text[near..at].iter().rposition(|&byte| byte == b'\n').map_or(near, |line| near + line + 1);
+        let end = self.text[at..far].iter().position(|&byte| byte == b'\n').map_or(far, |end| at + end);
         &self.text[start..end]
     }
 }

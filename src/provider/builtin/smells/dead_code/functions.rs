@@ -328,9 +328,7 @@ impl Walk<'_, '_> {
         let source = self.source;
         match source.language {
             // Modules below this one see what is private here.
-            Language::Rust => {
-                self.child_modules == Some(true) || memchr::memmem::find(source.text, b"#![allow(dead_code").is_some()
-            }
+            Language::Rust => self.child_modules == Some(true) || self.allows_dead_code,
             // Without imports and exports the top level belongs to the page.
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 let parent = source.nodes[candidate.node].parent as usize;

@@ -171,16 +171,22 @@ pub fn is_called(source: &Source<'_>, index: NodeIndex) -> bool {
     false
 }
 
+/// Farther from a node no mark is looked for. Bytes.
+const NEAR: usize = 400;
+
 /// Whether one of the lines around a node carries a mark that a person wants no word about it.
 pub fn is_silenced(source: &Source<'_>, node: &Node) -> bool {
     let start = node.start as usize;
-    // The line before it as well.
-    let from = memchr::memrchr(b'\n', &source.text[..start])
-        .map_or(0, |line| memchr::memrchr(b'\n', &source.text[..line]).map_or(0, |before| before + 1));
+    // The line before it as well; of lines without an end only what is near.
+    let near = start.saturating_sub(NEAR);
+    let before = source.text.get(near..start).unwrap_or_default();
+    let line = memchr::memrchr(b'\n', before);
+    let from = line.and_then(|line| memchr::memrchr(b'\n', &before[..line])).map_or(near, |line| near + line + 1);
     let end = node.end as usize;
-    let to = memchr::memchr(b'\n', &source.text[end..]).map_or(source.text.len(), |line| end + line);
+    let after = &source.text[end..(end + NEAR).min(source.text.len())];
+    let to = end + memchr::memchr(b'\n', after).unwrap_or(after.len());
     // The head is enough of a long statement.
-    let lines = &source.text[from..to.min(start + 400).max(start).min(source.text.len())];
+    let lines = &source.text[from..to.min(start + NEAR).max(start).min(source.text.len())];
     [
         "noqa",
         "nolint",

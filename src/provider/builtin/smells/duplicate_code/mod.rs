@@ -215,7 +215,7 @@ impl<'a> Place<'a> {
             if likeness.verbatim { "to the letter".to_owned() } else { format!("{} % the same", likeness.similarity) };
         let also = match others {
             0 => String::new(),
-            n => format!(", and {} more", text::count(n as usize, "place")),
+            n => format!(" (and {n} more {})", if n == 1 { "place" } else { "places" }),
         };
         Smell {
             kind: Kind::DuplicateCode,
@@ -226,9 +226,13 @@ impl<'a> Place<'a> {
             line_end: here.end,
             title: format!("{} repeat {place}, {like}", text::count(lines as usize, "line")),
             explanation: format!(
-                "{tokens} tokens of lines {}-{} stand in {place}{also} as well and {} % of them are the same to the letter \
-                 (limit {} tokens): a change to one place has to be made to the other.",
-                here.start, here.end, likeness.similarity, limit.min_tokens
+                "The {tokens} tokens of lines {}-{} also stand in {place}{also}; {} % are the same to the letter (limit {} \
+                 tokens). A change to one has to be made to the other{}.",
+                here.start,
+                here.end,
+                likeness.similarity,
+                limit.min_tokens,
+                if others == 0 { "" } else { "s" }
             ),
             subject: format!(
                 "{} ~ {} {}",
