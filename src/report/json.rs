@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::domain::{Coverage, Disposition, Finding, RunRecord, SCHEMA_VERSION};
 
 /// Keys of a run that its record leaves out when there is nothing to say.
-const OPTIONAL_OF_RUN: [&str; 11] = [
+const OPTIONAL_OF_RUN: [&str; 8] = [
     "triage_bytes",
     "superseded_by",
     "reused_from",
@@ -17,15 +17,15 @@ const OPTIONAL_OF_RUN: [&str; 11] = [
     "cancel_note",
     "error_class",
     "error_summary",
-    "last_reused_at",
-    "last_reuse_reason",
-    "last_reuse_head",
 ];
+
+/// As these, of a run that answered no later request.
+const REUSE_OF_RUN: [&str; 3] = ["last_reused_at", "last_reuse_reason", "last_reuse_head"];
 
 /// A run with every key.
 pub fn run(run: &RunRecord) -> Value {
     let mut value = encoded(run);
-    for key in OPTIONAL_OF_RUN {
+    for key in OPTIONAL_OF_RUN.into_iter().chain(REUSE_OF_RUN) {
         value.entry(key).or_insert(Value::Null);
     }
     value.entry("reuse_count").or_insert_with(|| json!(0));

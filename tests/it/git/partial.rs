@@ -37,7 +37,7 @@ fn what_a_partial_clone_lacks_is_brought(#[case] filter: &str) {
     let (near, far) = (clone("near"), clone("far"));
     let (code, said, errors) = review(&near);
     assert_eq!(code, Some(0), "{said}{errors}");
-    assert!(said.contains("function `f2`") && !said.contains("`f1`"), "{said}");
+    assert!(said.contains("Function `f2`") && !said.contains("`f1`"), "{said}");
 
     std::fs::rename(test.repo(), test.home().join("moved")).expect("a folder");
     let (code, said, errors) = review(&far);
