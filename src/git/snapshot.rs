@@ -59,8 +59,15 @@ impl Repo {
                 self.frozen_snapshot(frozen, None, Scope::All, filter)
             }
             Resolved::Staged => {
+                if self.inner.is_bare() && !self.index.exists() {
+                    return Err(GitError::NoIndex { path: self.root() });
+                }
                 let head = self.head_id();
                 let index = Index::read(&self.index, self.inner.path())?;
+                let unmerged = index.unmerged();
+                if !unmerged.is_empty() {
+                    return Err(GitError::Unmerged { paths: unmerged, path: self.root() });
+                }
                 let overlay = staged(&self.inner, &index, self.head_tree()?.as_ref());
                 let overlay = overlay.map_err(self.failed("compare index and HEAD"))?;
                 self.frozen_snapshot(Frozen { overlay, extra: Vec::new() }, head, Scope::Staged, filter)

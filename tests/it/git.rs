@@ -525,7 +525,48 @@ fn a_conflict_shows_the_worktree() {
     assert_eq!(paths(&taken), ["a.rs"]);
     assert_eq!(hunks(&taken, "a.rs"), [hunk(1, 0, 2, 1), hunk(2, 0, 4, 3)]);
     assert_tree_is_gits(&test, &taken);
-    assert_eq!(paths(&snapshot(&test, "staged")), [""; 0]);
+    let error = open(&test).snapshot(&Scope::Staged, &filter()).expect_err("two sides are nothing to commit");
+    assert!(error.to_string().ends_with("repo: a.rs, b.rs are unmerged"), "{error}");
+    let asked = test.revdeck(&["review", "--staged", "--wait"]);
+    assert_eq!(asked.status.code(), Some(2), "{asked:?}");
+    assert!(String::from_utf8_lossy(&asked.stderr).contains("or review the working tree as it is"), "{asked:?}");
+}
+
+#[test]
+fn a_hook_sees_what_is_being_committed() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "1\n");
+    test.write("b.rs", "1\n");
+    test.commit("one");
+    let hook = test.write(
+        ".git/hooks/pre-commit",
+        format!("#!/bin/sh\nexec {} review --staged --wait --format json > seen.json\n", env!("CARGO_BIN_EXE_revdeck")),
+    );
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
+    test.write(".git/info/exclude", "seen.json\n");
+    let seen = |arguments: &[&str]| {
+        let mut committing = test.command("git");
+        let output = committing.args(["commit", "-q", "-m", "x"]).args(arguments).current_dir(test.repo().join("sub"));
+        let output = output.output().expect("git starts");
+        let text = std::fs::read(test.repo().join("seen.json")).expect("an answer");
+        let answer: serde_json::Value = serde_json::from_slice(&text).unwrap_or_else(|_| panic!("{output:?}"));
+        answer["run"]["changed_paths"].clone()
+    };
+    test.write("sub/c.rs", "1\n");
+    test.write("a.rs", "2\n");
+    test.write("b.rs", "2\n");
+    assert_eq!(seen(&["../b.rs"]), serde_json::json!(["b.rs"]), "a path");
+    assert_eq!(seen(&["--all"]), serde_json::json!(["a.rs"]), "all");
+    test.git(&["add", "sub"]);
+    assert_eq!(seen(&[]), serde_json::json!(["sub/c.rs"]), "what is staged");
+}
+
+#[test]
+fn a_wrong_git_dir_is_named() {
+    let test = TestEnvironment::new();
+    let asked = test.command(env!("CARGO_BIN_EXE_revdeck")).arg("review").env("GIT_DIR", "/nonexistent").output();
+    let said = String::from_utf8_lossy(&asked.expect("revdeck starts").stderr).into_owned();
+    assert!(said.contains("GIT_DIR names /nonexistent, which is not a git repository"), "{said}");
 }
 
 #[test]
@@ -581,6 +622,7 @@ fn every_sort_of_repository() {
     );
     assert_eq!(paths(&bare.snapshot_default(&filter()).expect("a snapshot")), ["a.rs"]);
     assert!(matches!(bare.snapshot(&Scope::Worktree, &filter()), Err(GitError::NoWorktree { .. })));
+    assert!(matches!(bare.snapshot(&Scope::Staged, &filter()), Err(GitError::NoIndex { .. })));
     std::fs::create_dir(other("elsewhere")).expect("a folder");
     test.git(&["-C", "../bare.git", "config", "core.bare", "false"]);
     test.git(&["-C", "../bare.git", "config", "core.worktree", "../elsewhere"]);
