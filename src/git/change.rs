@@ -21,9 +21,27 @@ const RENAME_LIMIT: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Extra {
     pub path: Vec<u8>,
-    pub reason: LeftOutReason,
-    /// Mode and bytes of a file that is too large to be stored.
-    pub file: Option<(u32, u64)>,
+    pub what: Absent,
+}
+
+/// Why something of the worktree is not in the snapshot's tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Absent {
+    /// A changed file that is too large to be stored.
+    Oversized { mode: u32, bytes: u64 },
+    /// A file whose content cannot be had; it may have changed in any way.
+    Unreadable,
+    /// A folder without tracked files that cannot be looked into; git takes it for empty.
+    Closed,
+}
+
+impl Absent {
+    pub fn reason(self) -> LeftOutReason {
+        match self {
+            Self::Oversized { .. } => LeftOutReason::Oversized,
+            Self::Unreadable | Self::Closed => LeftOutReason::Unreadable,
+        }
+    }
 }
 
 /// Where an added file came from.
@@ -159,8 +177,14 @@ impl Repo {
             let line = line.unwrap_or_else(|| format!("{} {}\n", side(difference.old), side(difference.new)));
             lines.push((&difference.path, line));
         }
-        let files = extra.iter().filter_map(|extra| extra.file.map(|file| (extra, file)));
-        lines.extend(files.map(|(extra, (mode, size))| (extra.path.as_slice(), large(mode, size))));
+        lines.extend(extra.iter().filter_map(|extra| {
+            let line = match extra.what {
+                Absent::Oversized { mode, bytes } => large(mode, bytes),
+                Absent::Unreadable => "unreadable\n".to_owned(),
+                Absent::Closed => return None,
+            };
+            Some((extra.path.as_slice(), line))
+        }));
         lines.sort();
         let mut hash = blake3::Hasher::new();
         for (path, line) in lines {

@@ -23,14 +23,13 @@ fn open(test: &TestEnvironment) -> Repo {
 fn snapshot(test: &TestEnvironment, scope: &str) -> Snapshot {
     let repo = open(test);
     let snapshot = repo.snapshot(&scope.parse().expect("a scope"), &filter()).expect("a snapshot");
-    let mut again = repo.change(&snapshot.base_commit, &snapshot.snapshot_commit, &filter()).expect("a change");
+    let again = repo.change(&snapshot.base_commit, &snapshot.snapshot_commit, &filter()).expect("a change");
     let mut change = snapshot.change.clone();
     // What is not in the tree only the one who took the snapshot knows.
-    let in_tree = |path: &str| repo.file_at(&snapshot.snapshot_commit, path).expect("a read").is_some();
-    let kept_as_before = |path: &str| path == "grows.txt" || path == "turns.txt";
-    let only_here = |reason| matches!(reason, LeftOutReason::Unreadable | LeftOutReason::Oversized);
-    change.left_out.retain(|left| !only_here(left.reason) || (in_tree(&left.path) && !kept_as_before(&left.path)));
-    again.left_out.retain(|left| !only_here(left.reason) || (in_tree(&left.path) && !kept_as_before(&left.path)));
+    for left in &snapshot.unseen {
+        let at = change.left_out.iter().position(|known| known == left).expect("the unseen are left out");
+        change.left_out.remove(at);
+    }
     assert_eq!(change, again, "the change computed again from {scope}");
     snapshot
 }
@@ -433,6 +432,35 @@ fn line_ends_and_filters_are_undone_as_git_does() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn what_a_required_filter_refuses_is_never_stored() {
+    let test = TestEnvironment::new();
+    test.write(".gitattributes", "*.key filter=vault\n*.txt filter=broken\n");
+    test.write("a.key", "locked\n");
+    test.commit("one");
+    test.git(&["config", "filter.vault.clean", "echo no key >&2; false"]);
+    test.git(&["config", "filter.vault.required", "true"]);
+    test.git(&["config", "filter.broken.clean", "false"]);
+    for (path, content) in [("a.key", "secret one\n"), ("b.key", "secret two\n"), ("c.txt", "passed on\n")] {
+        test.write(path, content);
+    }
+    let taken = snapshot(&test, "worktree");
+    assert_eq!(paths(&taken), ["c.txt", "a.key: unreadable", "b.key: unreadable"]);
+    assert_eq!(taken.unseen, taken.change.left_out);
+    let said = |path| taken.notes.iter().any(|note| note.starts_with(path) && note.contains("clean filter 'vault'"));
+    assert!(said("a.key") && said("b.key"), "{:?}", taken.notes);
+    for content in ["secret one\n", "secret two\n"] {
+        let plain = test.write(".git/plain", content);
+        let id = test.git(&["hash-object", "--no-filters", &plain.to_string_lossy()]);
+        let stored = test.command("git").args(["cat-file", "-e", id.trim()]).output().expect("git starts");
+        assert!(!stored.status.success(), "{content:?} was stored");
+    }
+    std::fs::remove_file(test.repo().join("c.txt")).expect("removed");
+    std::fs::remove_file(test.repo().join("b.key")).expect("removed");
+    assert_eq!(open(&test).default_scope().expect("a scope"), Scope::Worktree, "what cannot be read may have changed");
+    assert_eq!(open(&test).snapshot_default(&filter()).expect("a snapshot").scope, Scope::Worktree);
+}
+
+#[test]
 fn odd_names_are_found_again() {
     use std::os::unix::ffi::OsStrExt;
     let test = TestEnvironment::new();
@@ -612,6 +640,7 @@ fn every_sort_of_repository() {
     test.git(&["clone", "-q", "--depth", "1", &url, "../shallow"]);
     let taken = discover("shallow").snapshot_default(&filter()).expect("a snapshot");
     assert_eq!((taken.base_commit.as_str(), taken.change.files.len()), ("", 4));
+    assert!(matches!(&taken.notes[..], [note] if note.contains("history is cut off at")), "{:?}", taken.notes);
 
     // Bare, and a worktree that is elsewhere.
     test.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
