@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use git2::{Blob, Delta, DiffFindOptions, DiffOptions, Odb, Oid, Patch, Repository, Tree};
+use git2::{Blob, Delta, DiffFindOptions, DiffOptions, ErrorCode, Odb, Oid, Patch, Repository, Tree};
 
 use super::filter::{Judge, count_lines};
 use super::index::MODE_GITLINK;
@@ -71,27 +71,49 @@ impl Repo {
     ) -> Result<(Change, Vec<Difference>), GitError> {
         let failed = self.failed("compare two trees");
         let tree = |id| self.inner.find_commit(id).and_then(|commit| commit.tree());
-        let old = base.map(tree).transpose().map_err(failed)?;
-        let new = tree(tip).map_err(failed)?;
-        let base_tree = old.as_ref().map(Tree::id);
-        let differences = trees::differences(&self.inner, old.as_ref(), Some(&new)).map_err(failed)?;
-        // No worktree, no index and no settings: nothing but objects can have a say in the comparison.
-        let objects = || {
-            let objects = Repository::from_odb(self.inner.odb()?)?;
-            objects.set_index(&mut git2::Index::new()?)?;
-            Ok(objects)
+        let trees = || {
+            let (old, new) = (base.map(tree).transpose()?, tree(tip)?);
+            let differences = trees::differences(&self.inner, old.as_ref(), Some(&new))?;
+            Ok::<_, git2::Error>((old, new, differences))
         };
-        let objects = objects().map_err(failed)?;
-        let mut sources = sources(&objects, base_tree, new.id(), &differences).map_err(failed)?;
+        let promisor = self.promisor();
+        let (old, new, differences) = match trees() {
+            Err(error) if error.code() == ErrorCode::NotFound && promisor.is_some() => {
+                self.fetch_trees(base, tip)?;
+                trees()
+            }
+            other => other,
+        }
+        .map_err(failed)?;
+        if let Some(remote) = promisor {
+            self.fetch_contents(&differences, &new, &remote)?;
+        }
+        let change = self.assemble(old.as_ref(), new, &differences, filter);
+        let change = change.map_err(|error| self.or_missing(failed(error), &differences))?;
+        Ok((change, differences))
+    }
+
+    /// The change that the differences of two trees are.
+    fn assemble(
+        &self,
+        old: Option<&Tree>,
+        new: Tree,
+        differences: &[Difference],
+        filter: &Filter,
+    ) -> Result<Change, git2::Error> {
+        // No worktree, no index and no settings: nothing but objects can have a say in the comparison.
+        let objects = Repository::from_odb(self.inner.odb()?)?;
+        objects.set_index(&mut git2::Index::new()?)?;
+        let mut sources = sources(&objects, old.map(Tree::id), new.id(), differences)?;
         let moved: HashSet<Vec<u8>> = sources
             .values()
             .filter(|source| source.kind == ChangeKind::Renamed)
             .map(|source| source.path.clone())
             .collect();
-        let odb = self.inner.odb().map_err(failed)?;
+        let odb = self.inner.odb()?;
         let mut change = Change::default();
         let mut judge = self.judge_tree(new, filter);
-        for difference in &differences {
+        for difference in differences {
             let path = path_from_bytes(&difference.path);
             let Some(new) = difference.new else {
                 if !moved.contains(&difference.path) {
@@ -100,14 +122,14 @@ impl Repo {
                 continue;
             };
             let source = sources.remove(&difference.path);
-            match file(&objects, &odb, difference, new, source, &mut judge).map_err(failed)? {
+            match file(&objects, &odb, difference, new, source, &mut judge)? {
                 Ok(file) => change.files.push(file),
                 Err(reason) => change.left_out.push(LeftOut { path, reason }),
             }
         }
         change.files.sort_by(|a, b| a.path.cmp(&b.path));
         change.left_out.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok((change, differences))
+        Ok(change)
     }
 
     /// The lines of a changed file's diff, with `context` unchanged lines around each hunk.
@@ -266,12 +288,22 @@ fn file(
     if let Some(reason) = judge.by_name(&difference.path) {
         return Ok(Err(reason));
     }
-    // A partial clone does not have every content.
-    let Ok((size, _)) = odb.read_header(new.id) else { return Ok(Err(LeftOutReason::Unreadable)) };
+    // What is not there at all is no matter of one file; what is damaged is.
+    let lost = |error: git2::Error| match error.code() {
+        ErrorCode::NotFound => Err(error),
+        _ => Ok(Err(LeftOutReason::Unreadable)),
+    };
+    let size = match odb.read_header(new.id) {
+        Ok((size, _)) => size,
+        Err(error) => return lost(error),
+    };
     if judge.is_oversized(size as u64) {
         return Ok(Err(LeftOutReason::Oversized));
     }
-    let Ok(content) = objects.find_blob(new.id) else { return Ok(Err(LeftOutReason::Unreadable)) };
+    let content = match objects.find_blob(new.id) {
+        Ok(content) => content,
+        Err(error) => return lost(error),
+    };
     if let Some(reason) = judge.by_content(&difference.path, content.content()) {
         return Ok(Err(reason));
     }
@@ -279,7 +311,7 @@ fn file(
         None => whole(content.content()),
         Some(old) => match objects.find_blob(old.id) {
             Ok(old) => hunks(&old, &content)?,
-            Err(_) => return Ok(Err(LeftOutReason::Unreadable)),
+            Err(error) => return lost(error),
         },
     };
     if hunks.is_empty() {

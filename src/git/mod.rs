@@ -16,6 +16,7 @@ mod freeze;
 mod ignored;
 mod index;
 mod program;
+mod promised;
 mod read;
 mod repo;
 mod scan;

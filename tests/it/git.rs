@@ -171,11 +171,14 @@ fn each_scope_names_its_commits() {
     let short = &three[..7];
     for (scope, resolved, base, tip, files) in [
         ("commit:HEAD", format!("commit:{short}"), two.as_str(), three.as_str(), "b.rs"),
-        ("commit:HEAD~1", "commit:HEAD~1".to_owned(), &one, &two, "a.rs"),
+        ("commit:HEAD~1", format!("commit:{}", &two[..7]), &one, &two, "a.rs"),
         ("commit:v1", "commit:v1".to_owned(), "", &one, "a.rs"),
         ("commit:main", "commit:main".to_owned(), &main, &merge, "a.rs b.rs"),
-        ("range:main~1..topic", "range:main~1..topic".to_owned(), &main, &three, "a.rs b.rs m.rs: deleted"),
-        ("range:main~1...topic", "range:main~1...topic".to_owned(), &one, &three, "a.rs b.rs"),
+        ("range:main~1..topic", format!("range:{}..topic", &main[..7]), &main, &three, "a.rs b.rs m.rs: deleted"),
+        ("range:main~1...@", format!("range:{}...{short}", &main[..7]), &one, &three, "a.rs b.rs"),
+        ("range:v1..HEAD^", format!("range:v1..{}", &two[..7]), &one, &two, "a.rs"),
+        (&format!("commit:{two}"), format!("commit:{two}"), &one, &two, "a.rs"),
+        ("branch:topic~2", format!("branch:{}", &one[..7]), &one, &three, "a.rs b.rs"),
         ("branch:v1", "branch:v1".to_owned(), &one, &three, "a.rs b.rs"),
         ("branch", "branch:main".to_owned(), &three, &three, ""),
         ("all", "all".to_owned(), "", &three, "a.rs b.rs"),
@@ -687,6 +690,61 @@ fn every_sort_of_repository() {
     test.git(&["init", "-q", "--object-format=sha256", "../sha256"]);
     let error = Repo::discover(&other("sha256")).err().expect("not readable");
     assert!(matches!(error, GitError::Unsupported { .. }), "{error:?}");
+}
+
+#[test]
+fn a_partial_clone_fetches_what_it_reviews_and_nothing_else() {
+    let test = TestEnvironment::new();
+    test.write("moved.rs", "one\ntwo\nthree\nfour\nfive\n");
+    test.write("a.rs", "1\n");
+    test.write("old/deep/b.rs", "b\n");
+    test.commit("one");
+    test.write("new/.gitattributes", "gen.rs linguist-generated\n");
+    test.write("new/gen.rs", "g\n");
+    std::fs::remove_file(test.repo().join("moved.rs")).expect("removed");
+    test.write("new/moved.rs", "one\ntwo\n3\nfour\nfive\n");
+    test.write("a.rs", "2\n");
+    test.commit("two");
+    test.git(&["rm", "-q", "-r", "."]);
+    test.write("last.rs", "l\n");
+    test.commit("three");
+    test.git(&["config", "uploadpack.allowFilter", "true"]);
+    let other = |name: &str| test.repo().parent().expect("a folder").join(name);
+    let url = format!("file://{}", test.repo().display());
+    let lacks = |name: &str, object: &str| {
+        let mut command = test.command("git");
+        command.args(["-C", &format!("../{name}"), "cat-file", "-e", object]).env("GIT_NO_LAZY_FETCH", "1");
+        !command.output().expect("git starts").status.success()
+    };
+    let scope: Scope = "commit:HEAD~1".parse().expect("a scope");
+    let expected = paths(&open(&test).snapshot(&scope, &filter()).expect("a snapshot"));
+    assert_eq!(expected, ["a.rs", "new/.gitattributes", "new/moved.rs", "new/gen.rs: generated"]);
+    for (name, filtered) in [("blobless", "--filter=blob:none"), ("treeless", "--filter=tree:0")] {
+        test.git(&["clone", "-q", filtered, &url, &format!("../{name}")]);
+        assert!(lacks(name, "HEAD~1:a.rs"), "{name}");
+        let repo = Repo::discover(&other(name)).expect("a repository");
+        let taken = repo.snapshot(&scope, &filter()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(paths(&taken), expected, "{name}");
+        assert!(!lacks(name, "HEAD~1:a.rs") && lacks(name, "HEAD~1:old/deep/b.rs"), "{name}");
+        assert!(repo.tree_files(&taken.snapshot_commit).is_ok());
+        assert_eq!(repo.change(&taken.base_commit, &taken.snapshot_commit, &filter()).expect("a change"), taken.change);
+    }
+
+    // What cannot be fetched is an error, never a review of less.
+    for name in ["cut", "cut-treeless"] {
+        let filtered = if name == "cut" { "--filter=blob:none" } else { "--filter=tree:0" };
+        test.git(&["clone", "-q", filtered, &url, &format!("../{name}")]);
+        test.git(&["-C", &format!("../{name}"), "remote", "set-url", "origin", "file:///nonexistent"]);
+        let error = Repo::discover(&other(name)).expect("a repository").snapshot(&scope, &filter()).expect_err(name);
+        assert!(matches!(error, GitError::PartialClone { .. }), "{error:?}");
+        assert!(error.to_string().contains("is a partial clone: "), "{error}");
+    }
+    // And so is a file that a whole clone has lost.
+    let id = test.git(&["rev-parse", "HEAD~1:a.rs"]).trim().to_owned();
+    let lost = test.repo().join(".git/objects").join(&id[..2]).join(&id[2..]);
+    std::fs::remove_file(lost).expect("removed");
+    let error = open(&test).snapshot(&scope, &filter()).expect_err("an object is missing");
+    assert!(matches!(error, GitError::MissingObjects { missing: 1, .. }), "{error:?}");
 }
 
 #[test]
