@@ -26,6 +26,6 @@ pub fn last_words(errors: &[u8]) -> String {
     let text = String::from_utf8_lossy(errors);
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let begins = |word: &'static str| lines().find_map(move |line| line.strip_prefix(word));
-    let words = begins("fatal: ").or_else(|| begins("error: ")).or_else(|| lines().last());
+    let words = begins("fatal: ").or_else(|| begins("error: ")).or_else(|| lines().next_back());
     one_line(words.unwrap_or("git failed and does not say why")).into_owned()
 }

@@ -763,7 +763,7 @@ fn kept_snapshots_outlive_gc() {
     let read = |commit: &str| open(&test).file_at(commit, "a.rs").ok().flatten();
     assert_eq!(read(&kept.snapshot_commit), Some(b"2\n".to_vec()));
     assert_eq!(read(&lost.snapshot_commit), None);
-    assert_eq!(repo.kept().expect("a list"), [run.clone()]);
+    assert_eq!(repo.kept().expect("a list"), std::slice::from_ref(&run));
     repo.release(&run).expect("released");
     repo.release(&run).expect("released twice");
     assert_eq!(repo.kept().expect("a list"), []);
