@@ -145,6 +145,7 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         base_commit: shape.head.clone(),
         snapshot_commit: shape.head.clone(),
         head_commit: shape.head.clone(),
+        triage_bytes: None,
         epoch: number as u64 / 50,
         scope,
         scope_hash: dice.hex(64),

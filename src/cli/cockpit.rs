@@ -1,10 +1,12 @@
 //! `revdeck` without a command: the cockpit on a terminal, else a plain summary.
 
 use std::io::IsTerminal;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use super::error::{CliError, Exit};
 use super::session::Invocation;
-use super::{findings, ledger, output, runs};
+use super::{findings, output, runs};
 use crate::config::Texts;
 use crate::domain::FindingCounts;
 use crate::report::text;
@@ -21,15 +23,32 @@ pub fn run(invocation: &Invocation) -> Result<Exit, CliError> {
     if !(shows && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
         return summary(&runner, &look);
     }
-    let again = invocation.clone();
-    let ledger = move || match ledger::exact(&again) {
-        Ok(ledger) => Ok(ledger.map(|(text, tokens)| LedgerText { text, tokens })),
-        Err(error) => Err(error.message),
-    };
-    match tui::run(Cockpit { runner, ledger: Box::new(ledger) }).map_err(|error| CliError::failed(error.to_string()))? {
+    let (root, home) = (runner.repo.root(), runner.paths.home().map(Path::to_owned));
+    let ledger = Box::new(move || ledger(&root, home.as_deref()));
+    match tui::run(Cockpit { runner, ledger }).map_err(|error| CliError::failed(error.to_string()))? {
         tui::Exit::Quit => Ok(Exit::Done),
         tui::Exit::Signal => Ok(Exit::Interrupted),
     }
+}
+
+/// The ledger with its exact tokens, as `revdeck ledger` prints it. In a process of its own: the tokenizer's tables take
+/// 60 MB, and a cockpit may stay open all day.
+fn ledger(root: &Path, home: Option<&Path>) -> Result<Option<LedgerText>, String> {
+    #[derive(serde::Deserialize)]
+    struct Printed {
+        ledger: Option<String>,
+        tokens: usize,
+    }
+    let program = std::env::current_exe().map_err(|error| format!("cannot find revdeck itself: {error}"))?;
+    let mut command = Command::new(&program);
+    command.arg("-C").arg(root).args(["ledger", "--format", "json"]).stdin(Stdio::null());
+    if let Some(home) = home {
+        command.env("REVDECK_HOME", home);
+    }
+    let output = command.output().map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+    let printed: Printed = serde_json::from_slice(&output.stdout)
+        .map_err(|_| String::from_utf8_lossy(&output.stderr).trim_end().to_owned())?;
+    Ok(printed.ledger.map(|text| LedgerText { text, tokens: printed.tokens }))
 }
 
 /// Where the repository stands, for a pipe or a terminal that cannot show the cockpit.

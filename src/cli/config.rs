@@ -150,7 +150,7 @@ fn paths(invocation: &Invocation, format: PlainFormat) -> Result<(), CliError> {
             let mut text = String::new();
             for (name, path) in listed {
                 let missing = if path.exists() { "" } else { "  (not there)" };
-                text.push_str(&format!("{name:<11} {}{missing}\n", path.display()));
+                text.push_str(&format!("{name:<11} {}{missing}\n", output::path(&path)));
             }
             output::print(&text)
         }

@@ -51,7 +51,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     });
     let shown = match arguments.format {
         PlainFormat::Text => as_text(&session.look, &outcome, arguments.max_bytes),
-        PlainFormat::Json => format!("{}\n", as_json(&outcome, arguments.max_bytes)),
+        PlainFormat::Json => format!("{}\n", output::json_text(&as_json(&outcome, arguments.max_bytes))),
     };
     output::print(&shown)?;
     Ok(Exit::Done)
@@ -90,7 +90,7 @@ fn as_json(outcome: &Outcome, max_bytes: usize) -> Value {
     let all: Vec<Value> = outcome.findings.iter().map(json::finding).collect();
     object["findings"] = json!([]);
     object["findings_left_out"] = json!(all.len());
-    let fits = |object: &Value| object.to_string().len() < max_bytes;
+    let fits = |object: &Value| output::json_text(object).len() < max_bytes;
     for path in ["/coverage/files", "/coverage/left_out", "/notes", "/run/changed_paths", "/run/finding_digests"] {
         if fits(&object) {
             break;
@@ -104,10 +104,10 @@ fn as_json(outcome: &Outcome, max_bytes: usize) -> Value {
         // Long texts of the run itself: what remains is what identifies it.
         object["run"] = json!({ "run_id": outcome.run.run_id, "status": outcome.run.status });
     }
-    let mut used = object.to_string().len() + 1;
+    let mut used = output::json_text(&object).len() + 1;
     let mut kept = Vec::new();
     for finding in all {
-        let size = finding.to_string().len() + 1;
+        let size = output::json_text(&finding).len() + 1;
         if used + size > max_bytes {
             break;
         }

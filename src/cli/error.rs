@@ -62,11 +62,9 @@ impl From<GitError> for CliError {
     fn from(error: GitError) -> Self {
         let exit = match error {
             // The repository or the disk failed, not the person who asked.
-            GitError::Index { .. }
-            | GitError::Io { .. }
-            | GitError::Git { .. }
-            | GitError::PartialClone { .. }
-            | GitError::MissingObjects { .. } => Exit::Incomplete,
+            GitError::Index { .. } | GitError::Io { .. } | GitError::Git { .. } | GitError::PartialClone { .. } => {
+                Exit::Incomplete
+            }
             _ => Exit::Usage,
         };
         Self { message: error.to_string(), hint: error.hint(), exit }

@@ -57,19 +57,6 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     Ok(Exit::Done)
 }
 
-/// The ledger as an assistant would receive it now, and its tokens; for the cockpit, which shows it.
-pub fn exact(invocation: &Invocation) -> Result<Option<(String, usize)>, CliError> {
-    let session = invocation.silent_session(Texts::None)?;
-    let view = session.store.view()?;
-    let now = session.ambient.now();
-    let cap = session.loaded.settings.ledger_tokens.min(HARD_CAP);
-    let ledger = within(&gather(&session, &view, now)?, &World { now }, cap);
-    Ok(ledger.map(|ledger| {
-        let tokens = tokens::count(Encoding::O200kBase, &ledger.text);
-        (ledger.text, tokens)
-    }))
-}
-
 /// Held against a cheap upper bound first: when everything fits under that, it fits. Only when something would have to
 /// go is it counted exactly.
 fn within(view: &LedgerView, world: &World, cap: usize) -> Option<Ledger> {

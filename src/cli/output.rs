@@ -16,9 +16,36 @@ pub fn print(content: &str) -> Result<(), CliError> {
     }
 }
 
-/// A JSON object on one line.
+/// A JSON object on one line: see [`json_text`].
 pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
-    print(&format!("{value}\n"))
+    print(&format!("{}\n", json_text(value)))
+}
+
+/// JSON on one line in which every character that a terminal could obey or show wrongly is written as `\uXXXX`: the
+/// same data for whoever parses it, and harmless for whoever looks at it.
+pub fn json_text(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    if !text.chars().any(text::is_unsafe) {
+        return text;
+    }
+    // Outside of strings JSON has no such characters, so that each of them stands in one.
+    let mut safe = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        if text::is_unsafe(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                safe.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+/// A path as it is for a pipe, and made harmless for a terminal.
+pub fn path(path: &std::path::Path) -> String {
+    let shown = path.to_string_lossy();
+    if std::io::stdout().is_terminal() { text::one_line(&shown).into_owned() } else { shown.into_owned() }
 }
 
 /// A line on standard error, made harmless. There is nobody to tell when even that fails.
@@ -35,4 +62,28 @@ pub fn complain(error: &CliError) {
         lines.push_str(&format!("  {bold}hint:{plain} {}\n", text::lines(hint, 4)));
     }
     let _ = std::io::stderr().lock().write_all(lines.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_is_harmless_and_says_the_same() {
+        for hostile in [
+            "plain ünïcode 漢字 🦀",
+            "\u{9b}2J\u{85}\u{7f}",
+            "a\u{202e}b\u{2066}\u{feff}",
+            "\u{e0041}",
+            "\x1b[2J\n\t\"\\",
+        ] {
+            let value = json!({ hostile: [hostile, 1, null] });
+            let text = json_text(&value);
+            assert!(!text.chars().any(text::is_unsafe), "{text:?}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&text).ok(), Some(value), "{text}");
+        }
+        assert_eq!(json_text(&json!("\u{9b}\u{e0041}")), "\"\\u009b\\udb40\\udc41\"");
+    }
 }

@@ -10,7 +10,7 @@ use super::error::{CliError, Exit};
 use super::session::{Invocation, Session};
 use super::{interrupt, output, runs};
 use crate::config::{ReviewerKind, Settings, Texts};
-use crate::domain::{Coverage, Finding, FindingId, Priority, RunId, RunOutput, RunRecord, RunStatus, Scope, Source};
+use crate::domain::{Coverage, Finding, FindingId, Priority, RunOutput, RunRecord, RunStatus, Scope, Source};
 use crate::policy::{Action, Decision};
 use crate::report::{Look, json, markdown, text};
 use crate::runner::{Requested, ReviewRequest, Runner};
@@ -109,8 +109,8 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let request = request(&session, arguments)?;
     let fail_on = arguments.fail_on.map_or(session.loaded.settings.fail_on, |FailOn(priority)| priority);
     let (runner, look) = session.into_runner();
-    runs::recover(&runner);
     let requested = runner.request(&request)?;
+    runs::tell(&requested.recovered);
     if !arguments.wait {
         return started(&look, arguments.format, &requested);
     }
@@ -133,36 +133,32 @@ fn request(session: &Session, arguments: &Arguments) -> Result<ReviewRequest, Cl
 fn action_word(action: &Action) -> &'static str {
     match action {
         Action::Launch { .. } => "launch",
-        Action::Adopt(_) => "adopt",
-        Action::Reuse(_) => "reuse",
+        Action::Adopt { .. } => "adopt",
+        Action::Reuse { .. } => "reuse",
         Action::Resume { .. } => "resume",
         Action::Skip => "skip",
     }
 }
 
 fn decision_json(decision: &Decision) -> serde_json::Value {
-    let supersedes: Vec<&RunId> = match &decision.action {
-        Action::Launch { supersedes } | Action::Resume { supersedes, .. } => supersedes.iter().collect(),
-        _ => Vec::new(),
-    };
     json!({
         "action": action_word(&decision.action),
         "reason": decision.reason,
         "saved_token_estimate": decision.saved_token_estimate,
-        "supersedes": supersedes,
+        "supersedes": decision.action.supersedes(),
     })
 }
 
 fn started(look: &Look, format: Format, requested: &Requested) -> Result<Exit, CliError> {
-    let Requested { decision, run } = requested;
+    let Requested { decision, run, .. } = requested;
     if format == Format::Json {
         output::print_json(&json::versioned([("run", json::run(run)), ("decision", decision_json(decision))]))?;
         return Ok(Exit::Done);
     }
     let said = match decision.action {
         Action::Launch { .. } => "asked for",
-        Action::Adopt(_) => "is on its way already",
-        Action::Reuse(_) => "has been done",
+        Action::Adopt { .. } => "is on its way already",
+        Action::Reuse { .. } => "has been done",
         Action::Resume { .. } => "goes on",
         Action::Skip => "was skipped",
     };
@@ -260,7 +256,7 @@ impl Outcome {
             Format::Json => {
                 let mut object = self.json();
                 object["decision"] = decision_json(decision);
-                format!("{object}\n")
+                format!("{}\n", output::json_text(&object))
             }
             Format::Text | Format::Markdown => self.render(look, format),
         }
@@ -273,20 +269,25 @@ impl Outcome {
     pub fn render(&self, look: &Look, format: Format) -> String {
         match format {
             Format::Text => text::review(look, &self.run, &self.findings, &self.coverage, &self.notes),
-            Format::Json => format!("{}\n", self.json()),
+            Format::Json => format!("{}\n", output::json_text(&self.json())),
             Format::Markdown => markdown::review(look, &self.run, &self.findings, &self.coverage, &self.notes),
         }
     }
 
-    /// The exit code: a run that did not complete is never clean; findings that somebody has decided about count no
-    /// more.
+    /// Whether all that was asked for has been reviewed: no part of the run failed, and no file was unreadable.
+    fn is_whole(&self) -> bool {
+        self.run.error_class.is_none() && self.coverage.unreadable().next().is_none()
+    }
+
+    /// The exit code: a run that did not complete, or completed a part only, is never clean; findings that somebody has
+    /// decided about count no more.
     fn exit(&self, fail_on: Option<Priority>) -> Exit {
         let urgent = |finding: &&Finding| {
             finding.status.is_undecided() && fail_on.is_some_and(|limit| finding.priority <= limit)
         };
         match self.run.status {
             RunStatus::Completed if self.findings.iter().any(|finding| urgent(&finding)) => Exit::Findings,
-            RunStatus::Completed | RunStatus::Skipped => Exit::Done,
+            RunStatus::Completed | RunStatus::Skipped if self.is_whole() => Exit::Done,
             _ => Exit::Incomplete,
         }
     }

@@ -10,7 +10,7 @@ use crate::config::Texts;
 use crate::domain::text::count;
 use crate::domain::{RunStatus, Time};
 use crate::report::{Look, Paint, Table, json, text};
-use crate::runner::Runner;
+use crate::runner::{Recovered, Runner};
 use crate::store::View;
 
 /// Arguments of `runs`.
@@ -30,12 +30,15 @@ pub struct Arguments {
 /// read, so that a failure is only told.
 pub fn recover(runner: &Runner) {
     match runner.recover() {
-        Ok(recovered) => {
-            for run in recovered {
-                output::note(&format!("note: run {} {}", run.run_id, run.text));
-            }
-        }
+        Ok(recovered) => tell(&recovered),
         Err(error) => output::note(&format!("warning: cannot settle runs whose worker is gone: {error}")),
+    }
+}
+
+/// Says what became of runs whose worker was gone.
+pub fn tell(recovered: &[Recovered]) {
+    for run in recovered {
+        output::note(&format!("note: run {} {}", run.run_id, run.text));
     }
 }
 

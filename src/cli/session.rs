@@ -89,7 +89,7 @@ impl Invocation {
     }
 
     /// As [`Invocation::session`], for when the terminal belongs to the cockpit: nothing is printed.
-    pub fn silent_session(&self, texts: Texts) -> Result<Session, CliError> {
+    fn silent_session(&self, texts: Texts) -> Result<Session, CliError> {
         let repo = Repo::discover(&Self::here()?)?;
         let root = repo.root();
         let loaded = self.load(Some(&root), texts)?;

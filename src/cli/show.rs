@@ -48,7 +48,7 @@ fn show_finding(session: &Session, id: &FindingId, format: Format) -> Result<Str
     let history = session.store.dispositions(id)?;
     Ok(match format {
         Format::Text => text::finding(&session.look, &finding, &history),
-        Format::Json => format!("{}\n", json::finding_with_history(&finding, &history)),
+        Format::Json => format!("{}\n", output::json_text(&json::finding_with_history(&finding, &history))),
         Format::Markdown => markdown::finding(&finding),
     })
 }

@@ -53,7 +53,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let session = invocation.session(Texts::None)?;
     match &arguments.command {
         Command::Path => {
-            output::print(&format!("{}\n", session.store.root().display()))?;
+            output::print(&format!("{}\n", output::path(session.store.root())))?;
             Ok(Exit::Done)
         }
         Command::Verify { format } => report(&session.store.verify()?, *format),

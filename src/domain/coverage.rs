@@ -108,6 +108,12 @@ pub struct Coverage {
 }
 
 impl Coverage {
+    /// The paths of files that should have been reviewed and could not be read.
+    pub fn unreadable(&self) -> impl Iterator<Item = &str> {
+        let unreadable = self.left_out.iter().filter(|file| file.reason == LeftOutReason::Unreadable);
+        unreadable.map(|file| file.path.as_str())
+    }
+
     /// The counts without the lists, as a run record keeps them.
     pub fn counts(&self) -> Self {
         Self { files: Vec::new(), left_out: Vec::new(), ..self.clone() }

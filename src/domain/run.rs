@@ -150,6 +150,10 @@ pub struct RunRecord {
     pub head_commit: String,
     #[serde(default)]
     pub epoch: u64,
+    /// Bytes of `triage.ndjson` when the snapshot was frozen, or last found to be the code as it is: a disposition that
+    /// stands behind them was made later, whatever the clock said. Absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triage_bytes: Option<u64>,
     pub scope: Scope,
     /// Over everything but the content that decides what is reviewed (whole tree or change, paths ignored).
     #[serde(default)]

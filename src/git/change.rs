@@ -88,8 +88,7 @@ impl Repo {
         if let Some(remote) = promisor {
             self.fetch_contents(&differences, &new, &remote)?;
         }
-        let change = self.assemble(old.as_ref(), new, &differences, filter);
-        let change = change.map_err(|error| self.or_missing(failed(error), &differences))?;
+        let change = self.assemble(old.as_ref(), new, &differences, filter).map_err(failed)?;
         Ok((change, differences))
     }
 
@@ -104,7 +103,11 @@ impl Repo {
         // No worktree, no index and no settings: nothing but objects can have a say in the comparison.
         let objects = Repository::from_odb(self.inner.odb()?)?;
         objects.set_index(&mut git2::Index::new()?)?;
-        let mut sources = sources(&objects, old.map(Tree::id), new.id(), differences)?;
+        let mut sources = match sources(&objects, old.map(Tree::id), new.id(), differences) {
+            // One lost content is no reason to review nothing; where files came from is then not known.
+            Err(error) if error.code() == ErrorCode::NotFound => HashMap::new(),
+            sources => sources?,
+        };
         let moved: HashSet<Vec<u8>> = sources
             .values()
             .filter(|source| source.kind == ChangeKind::Renamed)
@@ -288,22 +291,12 @@ fn file(
     if let Some(reason) = judge.by_name(&difference.path) {
         return Ok(Err(reason));
     }
-    // What is not there at all is no matter of one file; what is damaged is.
-    let lost = |error: git2::Error| match error.code() {
-        ErrorCode::NotFound => Err(error),
-        _ => Ok(Err(LeftOutReason::Unreadable)),
-    };
-    let size = match odb.read_header(new.id) {
-        Ok((size, _)) => size,
-        Err(error) => return lost(error),
-    };
+    // A partial clone has fetched it by now: what is not there is lost or damaged.
+    let Ok((size, _)) = odb.read_header(new.id) else { return Ok(Err(LeftOutReason::Unreadable)) };
     if judge.is_oversized(size as u64) {
         return Ok(Err(LeftOutReason::Oversized));
     }
-    let content = match objects.find_blob(new.id) {
-        Ok(content) => content,
-        Err(error) => return lost(error),
-    };
+    let Ok(content) = objects.find_blob(new.id) else { return Ok(Err(LeftOutReason::Unreadable)) };
     if let Some(reason) = judge.by_content(&difference.path, content.content()) {
         return Ok(Err(reason));
     }
@@ -311,7 +304,7 @@ fn file(
         None => whole(content.content()),
         Some(old) => match objects.find_blob(old.id) {
             Ok(old) => hunks(&old, &content)?,
-            Err(error) => return lost(error),
+            Err(_) => return Ok(Err(LeftOutReason::Unreadable)),
         },
     };
     if hunks.is_empty() {

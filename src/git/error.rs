@@ -29,9 +29,6 @@ pub enum GitError {
     #[error("{} is a partial clone: {} of what is to be reviewed {} not here, and {what}",
         path.display(), crate::domain::text::count(*missing, "object"), if *missing == 1 { "is" } else { "are" })]
     PartialClone { path: PathBuf, missing: usize, what: String },
-    #[error("{} is damaged: {} of what is to be reviewed {} missing",
-        path.display(), crate::domain::text::count(*missing, "object"), if *missing == 1 { "is" } else { "are" })]
-    MissingObjects { path: PathBuf, missing: usize },
     #[error("{text:?} names no commit in {}", path.display())]
     UnknownRevision { text: String, path: PathBuf },
     #[error("{} has no commit yet", path.display())]
@@ -89,7 +86,6 @@ impl GitError {
             Self::PartialClone { .. } => {
                 "`git fetch --refetch --no-filter` makes it a full clone, while its remote can be reached".to_owned()
             }
-            Self::MissingObjects { .. } => "`git fsck` says what is missing".to_owned(),
             Self::UnknownRevision { .. } => "`git log --oneline --all` shows the commits there are".to_owned(),
             Self::Unborn { .. } => "review the working tree, or commit first".to_owned(),
             Self::NoBase { .. } => "name the base yourself, as in `--branch origin/develop`".to_owned(),

@@ -83,12 +83,17 @@ impl Index {
     /// Reads the file; one that does not exist is an index without entries.
     pub fn read(path: &Path, git_dir: &Path) -> Result<Self, GitError> {
         let error = |source| GitError::Io { action: "read the index", path: path.to_owned(), source };
-        let data = match std::fs::read(path) {
-            Ok(data) => data,
+        let mut file = match std::fs::File::open(path) {
+            Ok(file) => file,
             Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(other) => return Err(error(other)),
         };
-        let written = modified(&std::fs::metadata(path).map_err(error)?);
+        // Of the file that is read, and from before it is: an index that replaces it meanwhile must not lend these
+        // entries its later time, by which a file that changed in between would count as looked at.
+        let metadata = file.metadata().map_err(error)?;
+        let written = modified(&metadata);
+        let mut data = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+        std::io::Read::read_to_end(&mut file, &mut data).map_err(error)?;
         let bad = |what: &str| GitError::Index { path: path.to_owned(), what: what.to_owned() };
         let mut index = match parse(&data) {
             Ok(index) => index,

@@ -5,7 +5,8 @@
 //!
 //! From the worktree to a [`Snapshot`]: `index` reads the index, `scan` says which files may differ from it (`ignored`
 //! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
-//! writes the tree, `change` compares it with the base, `filter` leaves out what is not worth a review.
+//! writes the tree, `change` compares it with the base (`promised` has git fetch what a partial clone lacks), `filter`
+//! leaves out what is not worth a review.
 
 mod attributes;
 mod bytes;

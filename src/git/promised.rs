@@ -23,7 +23,8 @@ impl Repo {
                 return Some(remote.to_owned());
             }
         }
-        None
+        // As git wrote it before there could be several such remotes.
+        config.get_string("extensions.partialclone").ok()
     }
 
     /// Sees to it that the trees of two commits are here; `None` as `base` for all of `tip`.
@@ -108,15 +109,6 @@ impl Repo {
         let mut command = Command::new("git");
         command.arg("--git-dir").arg(self.inner.path());
         command
-    }
-
-    /// Another word for an error: that objects are missing, when that is what is wrong.
-    pub(super) fn or_missing(&self, error: GitError, differences: &[Difference]) -> GitError {
-        let missing = self.inner.odb().map_or(0, |odb| missing(&odb, contents(differences)).len());
-        match missing {
-            0 => error,
-            missing => GitError::MissingObjects { path: self.root(), missing },
-        }
     }
 }
 

@@ -57,14 +57,36 @@ pub struct KnownRun<'a> {
     pub branch: &'a str,
     pub worktree: &'a str,
     pub attempt: u32,
+    /// Grows with every request that it answers.
+    pub epoch: u64,
+    pub ending: Ending,
+    /// Only means something for a completed run.
+    pub extent: Extent,
     /// Findings recorded.
     pub findings: u32,
     /// Tokens spent.
     pub tokens: u64,
     /// The run that stands for it now; empty when it stands for itself.
     pub superseded_by: &'a str,
-    /// Only looked at for equivalent runs that were lost or have failed.
+    /// Only looked at for equivalent runs that were lost, have failed or reviewed a part.
     pub resumable: Resumable,
+}
+
+/// Whether somebody has asked for a run's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It goes on to its own end.
+    NotAsked,
+    /// It ends as soon as its worker looks.
+    Asked,
+}
+
+/// How much of what it was asked a completed run has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    Whole,
+    /// A part of it failed; what was recorded can be taken over.
+    Partial,
 }
 
 /// Whether a run that ended early can go on where it ended.
@@ -90,27 +112,49 @@ pub struct Decision {
 pub enum Action {
     /// Start a new run; these active runs are superseded by it.
     Launch { supersedes: Vec<RunId> },
-    /// A live equivalent run does it.
-    Adopt(RunId),
-    /// A completed equivalent run has done it.
-    Reuse(RunId),
-    /// An equivalent run was lost or has failed: a new run takes over what it recorded and goes on from there.
+    /// A live equivalent run does it; these active runs are superseded by it.
+    Adopt { run: RunId, supersedes: Vec<RunId> },
+    /// A completed equivalent run has done it; these active runs are superseded by it.
+    Reuse { run: RunId, supersedes: Vec<RunId> },
+    /// An equivalent run was lost, has failed or reviewed only a part: a new run takes over what it recorded and goes on
+    /// from there.
     Resume { from: RunId, supersedes: Vec<RunId> },
     /// Nothing to review.
     Skip,
 }
 
+impl Action {
+    /// The active runs that are ended because of it.
+    pub fn supersedes(&self) -> &[RunId] {
+        match self {
+            Self::Launch { supersedes }
+            | Self::Adopt { supersedes, .. }
+            | Self::Reuse { supersedes, .. }
+            | Self::Resume { supersedes, .. } => supersedes,
+            Self::Skip => &[],
+        }
+    }
+}
+
 impl KnownRun<'_> {
+    /// Whether it is on its way to a result. One whose end was asked for is not.
     fn is_active(&self) -> bool {
         match self.status {
+            _ if self.ending == Ending::Asked => false,
             RunStatus::Pending => true,
             status if status.is_working() => self.liveness != Liveness::Dead,
             _ => false,
         }
     }
 
+    /// Whether it has reviewed all that it was asked to.
+    fn is_done(&self) -> bool {
+        self.status == RunStatus::Completed && self.extent == Extent::Whole
+    }
+
     fn has_ended_early(&self) -> bool {
         matches!(self.status, RunStatus::Lost | RunStatus::Failed)
+            || (self.status == RunStatus::Completed && self.extent == Extent::Partial)
             || (self.status.is_working() && self.liveness == Liveness::Dead)
     }
 
@@ -157,7 +201,7 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
         n => format!("; it replaces {n} runs whose code has changed since"),
     };
     if request.force {
-        let reason = match newest(&|run| run.status == RunStatus::Completed || run.is_active()) {
+        let reason = match newest(&|run| run.is_done() || run.is_active()) {
             Some((run, _)) => format!("reviewed again because that was asked for, although {} shows the same", run.id),
             None => "asked for without regard to earlier reviews; there is no equivalent one".to_owned(),
         };
@@ -170,15 +214,15 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
     if let Some((run, id)) = newest(&|run| run.is_active()) {
         let doing = if run.status == RunStatus::Pending { "waits to review" } else { "is reviewing" };
         return Decision {
-            action: Action::Adopt(id),
-            reason: format!("{} {doing} exactly this", run.id),
+            action: Action::Adopt { run: id, supersedes },
+            reason: format!("{} {doing} exactly this{replacing}", run.id),
             saved_token_estimate: request.prompt_estimate.max(run.tokens),
         };
     }
-    if let Some((run, id)) = newest(&|run| run.status == RunStatus::Completed) {
+    if let Some((run, id)) = newest(&|run| run.is_done()) {
         return Decision {
-            action: Action::Reuse(id),
-            reason: format!("{} has reviewed exactly this; no line of it has changed since", run.id),
+            action: Action::Reuse { run: id, supersedes },
+            reason: format!("{} has reviewed exactly this; no line of it has changed since{replacing}", run.id),
             saved_token_estimate: request.prompt_estimate.max(run.tokens),
         };
     }
@@ -187,7 +231,11 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
         && run.attempt < MAX_ATTEMPTS
         && run.resumable == Resumable::Yes
     {
-        let ended = if run.status == RunStatus::Failed { "failed" } else { "was lost" };
+        let ended = match run.status {
+            RunStatus::Failed => "failed",
+            RunStatus::Completed => "could review only a part",
+            _ => "was lost",
+        };
         return Decision {
             action: Action::Resume { from: id.clone(), supersedes },
             reason: format!(
@@ -202,6 +250,9 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
     let reason = match early {
         Some((run, _)) if run.resumable == Resumable::No => {
             format!("{} ended early and cannot go on: its journal or its snapshot is gone", run.id)
+        }
+        Some((run, _)) if run.status == RunStatus::Completed => {
+            format!("{} could review only a part in its last attempt; the review begins anew", run.id)
         }
         Some((run, _)) => format!("{} ended early in its last attempt; the review begins anew", run.id),
         None => "no review of exactly this exists".to_owned(),
@@ -230,8 +281,9 @@ fn superseded(request: &Request, known: &[KnownRun<'_>]) -> Vec<RunId> {
 }
 
 /// The ended runs that `standing`, completed just now or found to be current again, replaces in a list: those of its
-/// lineage with any content, and for scopes that do not move the equivalent ones. Runs that another one stands for
-/// already are not named again, so the folds form chains that end at a standing run.
+/// lineage with any content, and for scopes that do not move the equivalent ones. Runs that were asked for, or found to
+/// be current, after it are not replaced, however late it ends. Runs that another one stands for already are not named
+/// again, so the folds form chains that end at a standing run.
 pub fn replaced_by(standing: &KnownRun<'_>, known: &[KnownRun<'_>]) -> Vec<RunId> {
     let follows = follows_the_code(standing.scope);
     let mut ids: Vec<RunId> = known
@@ -240,6 +292,7 @@ pub fn replaced_by(standing: &KnownRun<'_>, known: &[KnownRun<'_>]) -> Vec<RunId
             run.id != standing.id
                 && run.status.is_terminal()
                 && run.superseded_by.is_empty()
+                && run.epoch <= standing.epoch
                 && run.same_lineage(standing.scope, standing.branch, standing.worktree, standing.reviewer)
                 && (follows
                     || (run.scope_hash == standing.scope_hash && run.diff_fingerprint == standing.diff_fingerprint))
@@ -292,6 +345,9 @@ mod tests {
             branch: "main",
             worktree: "/w",
             attempt: 1,
+            epoch: 1,
+            ending: Ending::NotAsked,
+            extent: Extent::Whole,
             findings: 2,
             tokens: 41_000,
             superseded_by: "",
@@ -307,6 +363,14 @@ mod tests {
         Action::Launch { supersedes: supersedes.iter().map(|text| id(text)).collect() }
     }
 
+    fn adopt(run: &str, supersedes: &[&str]) -> Action {
+        Action::Adopt { run: id(run), supersedes: supersedes.iter().map(|text| id(text)).collect() }
+    }
+
+    fn reuse(run: &str, supersedes: &[&str]) -> Action {
+        Action::Reuse { run: id(run), supersedes: supersedes.iter().map(|text| id(text)).collect() }
+    }
+
     fn resume(from: &str) -> Action {
         Action::Resume { from: id(from), supersedes: Vec::new() }
     }
@@ -315,13 +379,13 @@ mod tests {
 
     #[rstest]
     #[case::first_review(vec![], launch(&[]), 0, "no review of exactly this")]
-    #[case::live_twin(vec![run(A, Reviewing)], Action::Adopt(id(A)), 41_000, "is reviewing exactly this")]
-    #[case::waiting_twin(vec![run(A, Pending)], Action::Adopt(id(A)), 41_000, "waits to review")]
-    #[case::done_before(vec![run(A, Completed)], Action::Reuse(id(A)), 41_000, "has reviewed exactly this")]
-    #[case::newest_of_two(vec![run(B, Completed), run(A, Completed)], Action::Reuse(id(B)), 41_000, B)]
-    #[case::live_before_done(vec![run(A, Completed), run(B, Pending)], Action::Adopt(id(B)), 41_000, B)]
+    #[case::live_twin(vec![run(A, Reviewing)], adopt(A, &[]), 41_000, "is reviewing exactly this")]
+    #[case::waiting_twin(vec![run(A, Pending)], adopt(A, &[]), 41_000, "waits to review")]
+    #[case::done_before(vec![run(A, Completed)], reuse(A, &[]), 41_000, "has reviewed exactly this")]
+    #[case::newest_of_two(vec![run(B, Completed), run(A, Completed)], reuse(B, &[]), 41_000, B)]
+    #[case::live_before_done(vec![run(A, Completed), run(B, Pending)], adopt(B, &[]), 41_000, B)]
     #[case::amended_without_change(
-        vec![KnownRun { branch: "topic", scope: "commit:abc", ..run(A, Completed) }], Action::Reuse(id(A)), 41_000, A
+        vec![KnownRun { branch: "topic", scope: "commit:abc", ..run(A, Completed) }], reuse(A, &[]), 41_000, A
     )]
     #[case::lost(vec![run(A, Lost)], resume(A), 41_000, "was lost in attempt 1 of 3")]
     #[case::failed(vec![run(A, Failed)], resume(A), 41_000, "failed in attempt 1")]
@@ -331,6 +395,30 @@ mod tests {
     #[case::lost_for_good(vec![KnownRun { attempt: 3, ..run(A, Lost) }], launch(&[]), 0, "begins anew")]
     #[case::lost_without_a_snapshot(
         vec![KnownRun { resumable: Resumable::No, ..run(A, Lost) }], launch(&[]), 0, "is gone"
+    )]
+    #[case::one_that_is_being_cancelled_is_not_adopted(
+        vec![KnownRun { ending: Ending::Asked, ..run(A, Reviewing) }], launch(&[]), 0, "no review of exactly this"
+    )]
+    #[case::one_that_is_cancelled_before_it_began(
+        vec![KnownRun { ending: Ending::Asked, ..run(A, Pending) }], launch(&[]), 0, "no review of exactly this"
+    )]
+    #[case::edit_undone_while_it_is_reviewed(
+        vec![run(A, Completed), KnownRun { diff_fingerprint: "d1", ..run(B, Reviewing) }],
+        reuse(A, &[B]), 41_000, "replaces a run"
+    )]
+    #[case::edit_undone_while_the_first_is_reviewed(
+        vec![run(A, Reviewing), KnownRun { diff_fingerprint: "d1", ..run(B, Pending) }],
+        adopt(A, &[B]), 41_000, "replaces a run"
+    )]
+    #[case::a_part_failed(
+        vec![KnownRun { extent: Extent::Partial, ..run(A, Completed) }], resume(A), 41_000, "could review only a part"
+    )]
+    #[case::a_part_failed_where_an_earlier_one_did_all(
+        vec![run(A, Completed), KnownRun { extent: Extent::Partial, ..run(B, Completed) }],
+        reuse(A, &[]), 41_000, A
+    )]
+    #[case::a_part_failed_for_good(
+        vec![KnownRun { extent: Extent::Partial, attempt: 3, ..run(A, Completed) }], launch(&[]), 0, "begins anew"
     )]
     #[case::cancelled_is_no_answer(vec![run(A, Cancelled)], launch(&[]), 0, "no review of exactly this")]
     #[case::other_policy(vec![KnownRun { policy_version: "p0", ..run(A, Completed) }], launch(&[]), 0, "no review")]
@@ -428,6 +516,7 @@ mod tests {
             (run(A, Cancelled), true),
             (KnownRun { status: Reviewing, ..older }, false),
             (KnownRun { superseded_by: "ar_x", ..older }, false),
+            (KnownRun { epoch: 2, ..older }, false),
             (KnownRun { scope: "staged", ..older }, false),
             (KnownRun { branch: "topic", ..older }, false),
         ] {

@@ -7,6 +7,6 @@ mod decide;
 mod freshness;
 mod lifecycle;
 
-pub use decide::{Action, Decision, KnownRun, MAX_ATTEMPTS, Request, Resumable, decide, replaced_by};
+pub use decide::{Action, Decision, Ending, Extent, KnownRun, MAX_ATTEMPTS, Request, Resumable, decide, replaced_by};
 pub use freshness::{Activity, Freshness, Liveness, SnapshotState, Surroundings, Target, freshness};
 pub use lifecycle::{ClaimOrder, Evidence, Refusal, may_set, needs_reason, next_status};

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::domain::{Coverage, Disposition, Finding, RunRecord, SCHEMA_VERSION};
 
 /// Keys of a run that its record leaves out when there is nothing to say.
-const OPTIONAL_OF_RUN: [&str; 7] = [
+const OPTIONAL_OF_RUN: [&str; 8] = [
+    "triage_bytes",
     "superseded_by",
     "reused_from",
     "carried_over_from",

@@ -15,6 +15,8 @@ pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Cov
     let mut page = format!("## Review of {}\n\n", code(&run.scope.to_string()));
     if run.status != RunStatus::Completed {
         page.push_str(&format!("**{}**\n\n", escape(&text::ending(&plain(look), run))));
+    } else if run.error_class.is_some() {
+        page.push_str(&format!("**incomplete: {}**\n\n", escape(&run.error_summary)));
     }
     page.push_str(&format!("{}\n\n", escape(&text::summary(&plain(look), findings, coverage))));
     let left_out = text::left_out_by_name(run, coverage);

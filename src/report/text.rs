@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use super::look::{Look, Paint};
 use crate::domain::text::{count, lines, one_line};
 use crate::domain::{
-    Coverage, Disposition, Finding, FindingCounts, FindingStatus, LeftOut, LeftOutReason, Priority, RunRecord,
-    RunStatus,
+    Coverage, Disposition, Finding, FindingCounts, FindingStatus, LeftOut, Priority, RunRecord, RunStatus,
 };
 
 /// The findings of a run by file, then a line with counts and coverage.
@@ -20,6 +19,9 @@ pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Cov
     }
     if run.status != RunStatus::Completed {
         text.push_str(&format!("{}\n", ending(look, run)));
+    } else if run.error_class.is_some() {
+        let said = format!("incomplete: {}", one_line(&run.error_summary));
+        text.push_str(&format!("{}\n", look.paint(Paint::Bad, look.wrap(&said, 0).trim_end())));
     }
     text.push_str(&format!("{}\n", summary(look, findings, coverage)));
     for line in left_out_by_name(run, coverage) {
@@ -28,17 +30,16 @@ pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Cov
     text
 }
 
-/// Names of files that a run left out, where their number is not enough: all of a run that had nothing else, and those
-/// that could not be read.
+/// The files that a run left out when there was nothing else: then their number is not enough.
 pub fn left_out_by_name(run: &RunRecord, coverage: &Coverage) -> Vec<String> {
     const NAMED: usize = 20;
-    let wanted = |file: &&LeftOut| run.status == RunStatus::Skipped || file.reason == LeftOutReason::Unreadable;
-    let files: Vec<&LeftOut> = coverage.left_out.iter().filter(wanted).collect();
-    let mut lines: Vec<String> =
-        files.iter().take(NAMED).map(|file| format!("{}: {}", one_line(&file.path), file.reason)).collect();
+    if run.status != RunStatus::Skipped {
+        return Vec::new();
+    }
+    let named = coverage.left_out.iter().take(NAMED);
+    let mut lines: Vec<String> = named.map(|file| format!("{}: {}", one_line(&file.path), file.reason)).collect();
     // A record keeps the first of very many only.
-    let all = if run.status == RunStatus::Skipped { coverage.files_total as usize } else { files.len() };
-    match all.saturating_sub(lines.len()) {
+    match (coverage.files_total as usize).saturating_sub(lines.len()) {
         0 => {}
         more => lines.push(format!("and {more} more")),
     }

@@ -6,7 +6,7 @@
 //! a unit leads to the same findings when the unit is reviewed again.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::domain::{Confidence, Finding, FindingId, Kind, Priority, Severity};
 
@@ -24,7 +24,26 @@ pub struct Critic {
     /// In the order of acceptance, with those that gave way.
     seen: Vec<Seen>,
     ids: HashSet<FindingId>,
-    by_place: HashMap<(String, Kind), Vec<usize>>,
+    by_place: HashMap<(String, Kind), Place>,
+    standing: usize,
+}
+
+/// The findings of one kind in one file. Of one strength no two overlap: the later one would have been a duplicate. So
+/// each strength, of which there are few, is a row of intervals, and what overlaps lies side by side in it.
+type Place = BTreeMap<Strength, BTreeMap<u32, Interval>>;
+
+/// Last line and index in [`Critic::seen`]; the first line is the key.
+#[derive(Debug, Clone, Copy)]
+struct Interval {
+    end: u32,
+    index: usize,
+}
+
+/// The intervals of a row that overlap some lines, the last one first.
+fn overlapping(row: &BTreeMap<u32, Interval>, finding: &Finding) -> impl Iterator<Item = Interval> {
+    let from = finding.line_start;
+    // Lines that are none (an end before the start) stand for nothing; the engine sets them aside.
+    row.range(..=finding.line_end).rev().map(|(_, interval)| *interval).take_while(move |interval| interval.end >= from)
 }
 
 #[derive(Debug, Clone)]
@@ -40,7 +59,9 @@ enum Standing {
 }
 
 /// Greater is stronger.
-fn strength(finding: &Finding) -> (Reverse<Priority>, Confidence, Severity) {
+type Strength = (Reverse<Priority>, Confidence, Severity);
+
+fn strength(finding: &Finding) -> Strength {
     (Reverse(finding.priority), finding.confidence, finding.severity)
 }
 
@@ -51,16 +72,20 @@ impl Critic {
             return Verdict::Duplicate;
         }
         let place = (finding.repo_relative_path.clone(), finding.kind);
-        let here = self.by_place.entry(place).or_default();
-        let overlapping = || here.iter().filter(|&&index| self.seen[index].finding.is_duplicate_of(finding));
-        if overlapping().any(|&index| strength(&self.seen[index].finding) >= strength(finding)) {
+        let (here, strength) = (self.by_place.entry(place).or_default(), strength(finding));
+        if here.range(strength..).any(|(_, row)| overlapping(row, finding).next().is_some()) {
             return Verdict::Duplicate;
         }
-        let weaker: Vec<usize> = overlapping().copied().collect();
-        for index in weaker {
-            self.seen[index].standing = Standing::GaveWay;
+        for weaker in here.range(..strength).flat_map(|(_, row)| overlapping(row, finding)) {
+            if let Some(seen) = self.seen.get_mut(weaker.index)
+                && std::mem::replace(&mut seen.standing, Standing::GaveWay) == Standing::Stands
+            {
+                self.standing -= 1;
+            }
         }
-        here.push(self.seen.len());
+        let interval = Interval { end: finding.line_end, index: self.seen.len() };
+        here.entry(strength).or_default().insert(finding.line_start, interval);
+        self.standing += 1;
         self.ids.insert(finding.finding_id.clone());
         self.seen.push(Seen { finding: finding.clone(), standing: Standing::Stands });
         Verdict::Accepted
@@ -98,7 +123,7 @@ impl Critic {
 
     /// How many findings stand.
     pub fn len(&self) -> usize {
-        self.seen.iter().filter(|seen| seen.standing == Standing::Stands).count()
+        self.standing
     }
 
     pub fn is_empty(&self) -> bool {
@@ -126,6 +151,72 @@ mod tests {
         let reports: Vec<Finding> =
             reports.iter().map(|&(start, end, priority)| finding("a.rs", start, end, priority)).collect();
         assert_eq!(kept(&reports), expected);
+    }
+
+    /// What the rows of intervals stand for, said plainly.
+    fn admitted_plainly(reports: &[Finding]) -> (Vec<Verdict>, Vec<u32>) {
+        let mut seen: Vec<(&Finding, bool)> = Vec::new();
+        let mut verdicts = Vec::new();
+        for report in reports {
+            let overlaps = |other: &Finding| other.is_duplicate_of(report);
+            if seen.iter().any(|(other, _)| overlaps(other) && strength(other) >= strength(report)) {
+                verdicts.push(Verdict::Duplicate);
+                continue;
+            }
+            seen.iter_mut().filter(|(other, _)| overlaps(other)).for_each(|(_, stands)| *stands = false);
+            seen.push((report, true));
+            verdicts.push(Verdict::Accepted);
+        }
+        (verdicts, seen.iter().filter(|(_, stands)| *stands).map(|(report, _)| report.line_start).collect())
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn rows_of_intervals_say_the_same_as_all_pairs(places in proptest::collection::vec((1..60u32, 0..15u32, 0..4u8), 0..60)) {
+            let reports: Vec<Finding> = places
+                .iter()
+                .enumerate()
+                .map(|(number, &(start, more, priority))| {
+                    let mut report = finding("a.rs", start, start + more, priority);
+                    report.finding_id = FindingId::of("LONG_METHOD", "a.rs", &number.to_string(), 0);
+                    report
+                })
+                .collect();
+            let mut critic = Critic::default();
+            let verdicts: Vec<Verdict> = reports.iter().map(|report| critic.admit(report)).collect();
+            let stand: Vec<u32> =
+                critic.seen.iter().filter(|seen| seen.standing == Standing::Stands).map(|seen| seen.finding.line_start).collect();
+            proptest::prop_assert_eq!(critic.len(), stand.len());
+            proptest::prop_assert_eq!((verdicts, stand), admitted_plainly(&reports));
+        }
+    }
+
+    #[test]
+    fn a_finding_is_held_against_its_neighbours_only() {
+        let mut critic = Critic::default();
+        let many = 2_000;
+        for line in 1..=many {
+            critic.admit(&finding("a.rs", line * 2, line * 2, 2));
+        }
+        let place = critic.by_place.values().next().cloned().unwrap_or_default();
+        let looked_at: usize = (1..=many)
+            .map(|line| {
+                place
+                    .values()
+                    .map(|row| overlapping(row, &finding("a.rs", line * 2, line * 2, 2)).count())
+                    .sum::<usize>()
+            })
+            .sum();
+        assert_eq!((critic.len(), looked_at), (many as usize, many as usize));
+    }
+
+    #[test]
+    fn lines_that_are_none_do_no_harm() {
+        let mut critic = Critic::default();
+        for (start, end) in [(9, 2), (0, 0), (9, 1), (u32::MAX, 0), (1, u32::MAX), (3, 3)] {
+            critic.admit(&finding("a.rs", start, end, 2));
+        }
+        assert!(!critic.is_empty());
     }
 
     #[test]

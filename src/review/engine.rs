@@ -117,6 +117,8 @@ impl Engine {
         }
         let left_out: HashMap<&str, LeftOutReason> =
             report.left_out.iter().map(|file| (file.path.as_str(), file.reason)).collect();
+        let read: HashSet<&str> = report.read.iter().map(|file| file.path.as_str()).collect();
+        let mut silent = Vec::new();
         for &index in &unit.files {
             let file = &self.plan.files[index];
             for &finding in by_path.get(file.path.as_str()).into_iter().flatten() {
@@ -125,12 +127,21 @@ impl Engine {
                 }
             }
             if unit.kind == UnitKind::Files && self.done.insert(file.path.clone()) {
-                effects.push(Effect::Append(match left_out.get(file.path.as_str()) {
+                let path = file.path.as_str();
+                let reason = match left_out.get(path) {
+                    None if read.contains(path) => None,
+                    None => {
+                        silent.push(format!("{path}: the reviewer did not say that it read this file"));
+                        Some(LeftOutReason::Unreadable)
+                    }
+                    Some(&reason) => Some(reason),
+                };
+                effects.push(Effect::Append(match reason {
                     None => {
                         self.journal.covered.push(file.coverage());
                         RunEvent::Covered { file: file.coverage() }
                     }
-                    Some(&reason) => {
+                    Some(reason) => {
                         let file = LeftOut { path: file.path.clone(), reason };
                         self.journal.left_out.push(file.clone());
                         RunEvent::LeftOut { file }
@@ -138,7 +149,7 @@ impl Engine {
                 }));
             }
         }
-        for text in report.notes.into_iter().chain(rejected) {
+        for text in report.notes.into_iter().chain(silent).chain(rejected) {
             self.journal.note(text.clone());
             effects.push(Effect::Append(RunEvent::Note { text }));
         }

@@ -1,11 +1,11 @@
 //! The store's runs as the policy wants them.
 
 use super::Runner;
-use crate::domain::{RunRecord, RunStatus};
-use crate::policy::{Activity, KnownRun, Liveness, Resumable};
-use crate::store::{RunRow, StoreError, View};
+use crate::domain::{RunId, RunRecord, RunStatus};
+use crate::policy::{Activity, Ending, Extent, KnownRun, Liveness, Resumable};
+use crate::store::{RunRow, View};
 
-/// A run as the policy sees it, without what costs a look at files: its worker, its effort, whether it can go on.
+/// A run as the policy sees it, without what costs a look at files: its worker, whether it can go on.
 pub(super) fn of_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
     KnownRun {
         id: row.id,
@@ -17,10 +17,13 @@ pub(super) fn of_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
         policy_version: row.policy_version,
         reviewer: row.reviewer,
         model: row.model,
-        reasoning_effort: "",
+        reasoning_effort: row.reasoning_effort,
         branch: row.branch,
         worktree: row.worktree,
         attempt: row.attempt,
+        epoch: row.epoch,
+        ending: if row.cancel_reason.is_empty() { Ending::NotAsked } else { Ending::Asked },
+        extent: if row.error_class.is_empty() { Extent::Whole } else { Extent::Partial },
         findings: row.counts.iter().sum(),
         tokens: row.tokens,
         superseded_by: row.superseded_by,
@@ -44,6 +47,9 @@ pub(super) fn of_record<'a>(record: &'a RunRecord, scope: &'a str) -> KnownRun<'
         branch: &record.branch,
         worktree: &record.worktree,
         attempt: record.attempt,
+        epoch: record.epoch,
+        ending: if record.cancel_reason.is_none() { Ending::NotAsked } else { Ending::Asked },
+        extent: if record.error_class.is_none() { Extent::Whole } else { Extent::Partial },
         findings: record.finding_counts.total(),
         tokens: record.tokens.total(),
         superseded_by: record.superseded_by.as_ref().map_or("", |id| id.as_str()),
@@ -58,15 +64,27 @@ pub(super) fn rows(view: &View) -> impl Iterator<Item = RunRow<'_>> {
 
 impl Runner {
     /// Whether a worker holds the lock of a run whose record says that one should.
-    pub(super) fn liveness(&self, row: &RunRow<'_>) -> Result<Liveness, StoreError> {
-        match (row.status, row.id.parse()) {
-            (RunStatus::Pending, _) => Ok(Liveness::Waiting),
-            (status, Ok(id)) if status.is_working() => Ok(match self.store.is_live(&id)? {
-                true => Liveness::Working(Activity::Recent),
-                false => Liveness::Dead,
-            }),
-            (status, Err(_)) if status.is_working() => Ok(Liveness::Unknown),
-            _ => Ok(Liveness::Ended),
+    pub(super) fn liveness(&self, row: &RunRow<'_>) -> Liveness {
+        match (row.status, row.id.parse::<RunId>()) {
+            (RunStatus::Pending, _) => Liveness::Waiting,
+            (status, Ok(id)) if status.is_working() => match self.store.is_live(&id) {
+                Ok(true) => Liveness::Working(Activity::Recent),
+                Ok(false) => Liveness::Dead,
+                Err(error) => {
+                    tracing::warn!(run = %id, %error, "the lock of a run cannot be asked");
+                    Liveness::Unknown
+                }
+            },
+            (status, Err(_)) if status.is_working() => Liveness::Unknown,
+            _ => Liveness::Ended,
         }
+    }
+
+    /// Whether a worker has the run, for counting slots: a lock that cannot be asked takes none.
+    pub(super) fn is_at_work(&self, run: &RunId) -> bool {
+        self.store.is_live(run).unwrap_or_else(|error| {
+            tracing::warn!(%run, %error, "the lock of a run cannot be asked");
+            false
+        })
     }
 }

@@ -64,6 +64,8 @@ pub struct ReviewRequest {
 pub struct Requested {
     pub decision: Decision,
     pub run: RunRecord,
+    /// Runs whose worker was found dead on the way.
+    pub recovered: Vec<Recovered>,
 }
 
 /// What recovery did with a run whose worker is gone.

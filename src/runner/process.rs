@@ -12,11 +12,18 @@ pub(super) fn program() -> std::io::Result<PathBuf> {
     Ok(if !program.exists() && image.exists() { image.to_owned() } else { program })
 }
 
-/// A command that outlives us and our terminal: nothing on standard input, output to a log, a process group of its own.
+/// A command that outlives us and our terminal: a locked file as its standard input, output to a log, a process group
+/// of its own.
 /// (No `pre_exec`, so that the standard library can use the cheap way to start a process.)
-pub(super) fn detached(program: &Path, arguments: &[OsString], folder: &Path, log: Option<File>) -> Command {
+pub(super) fn detached(
+    program: &Path,
+    arguments: &[OsString],
+    folder: &Path,
+    input: File,
+    log: Option<File>,
+) -> Command {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.args(arguments).current_dir(folder).stdin(Stdio::from(input));
     match log.and_then(|log| Some((log.try_clone().ok()?, log))) {
         Some((output, errors)) => command.stdout(output).stderr(errors),
         None => command.stdout(Stdio::null()).stderr(Stdio::null()),
@@ -24,6 +31,24 @@ pub(super) fn detached(program: &Path, arguments: &[OsString], folder: &Path, lo
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
+}
+
+/// Gives up the lock that came with standard input, before this process ends.
+#[cfg(unix)]
+pub(super) fn unlock_input() {
+    use std::os::fd::AsFd;
+    // The lock belongs to the open file, however many descriptors name it.
+    if let Ok(input) = std::io::stdin().as_fd().try_clone_to_owned() {
+        let _ = File::from(input).unlock();
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn unlock_input() {
+    use std::os::windows::io::AsHandle;
+    if let Ok(input) = std::io::stdin().as_handle().try_clone_to_owned() {
+        let _ = File::from(input).unlock();
+    }
 }
 
 /// From here on the end of a terminal or an interrupt typed into it does not end this process.

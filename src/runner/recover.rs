@@ -7,15 +7,21 @@ use crate::review::Replayed;
 
 impl Runner {
     /// Settles runs whose record says in flight while nobody holds their lock: completed from their output, ended as
-    /// was asked, resumed (at most 3 attempts) or lost. Then starts what is pending, whoever left it so.
+    /// was asked, resumed (at most 3 attempts) or lost. Then starts what is pending, whoever left it so. A run that cannot
+    /// be settled is named with the reason, and tried again the next time.
     pub fn recover(&self) -> Result<Vec<Recovered>, RunnerError> {
         let view = self.store.runs_view()?;
         let mut recovered = Vec::new();
         for row in known::rows(&view).filter(|row| row.status.is_working()) {
-            if let Ok(id) = row.id.parse()
-                && let Some(what) = self.recover_one(&id)?
-            {
-                recovered.push(what);
+            let Ok(id) = row.id.parse() else { continue };
+            match self.recover_one(&id) {
+                Ok(what) => recovered.extend(what),
+                // One run that cannot be settled must not keep anybody from the others.
+                Err(error) => {
+                    tracing::warn!(run = %id, %error, "a run whose worker is gone cannot be settled");
+                    let text = format!("cannot be settled: {error}");
+                    recovered.push(Recovered { run_id: id, resumed: false, text });
+                }
             }
         }
         let started = match recovered.is_empty() {

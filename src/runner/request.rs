@@ -9,11 +9,20 @@ use crate::domain::{
     CancelReason, Coverage, FindingCounts, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
-use crate::policy::{self, Action, Decision, KnownRun, Liveness, Resumable};
+use crate::policy::{self, Action, Decision, Extent, KnownRun, Liveness, Resumable};
 use crate::store::{Locked, StoreError, View};
 
 /// Equivalent runs whose files are looked into; the newest ones decide.
 const LOOKED_INTO: usize = 8;
+
+/// What was asked for, and what it was found to be about.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    request: &'a ReviewRequest,
+    wish: &'a policy::Request,
+    snapshot: &'a Snapshot,
+    triage_bytes: u64,
+}
 
 /// What came of one try under the store's lock.
 enum Tried {
@@ -27,8 +36,8 @@ enum Tried {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dead {
     SettleFirst,
-    /// Somebody else is settling it in just this moment.
-    TakeAsLive,
+    /// That was tried, and it could not be settled: the request does without it.
+    LeaveIt,
 }
 
 impl Runner {
@@ -39,6 +48,8 @@ impl Runner {
     /// is not among them: the run is recorded and starts with the next command.
     pub fn request(&self, request: &ReviewRequest) -> Result<Requested, RunnerError> {
         let reviewer = self.reviewer_name(request.reviewer.as_deref())?;
+        // Before the code is looked at: what is said meanwhile may already speak of other code.
+        let triage_bytes = self.store.triage_bytes()?;
         let snapshot = self.freeze(request)?;
         let wish = policy::Request {
             scope: snapshot.scope.clone(),
@@ -55,20 +66,22 @@ impl Runner {
             force: request.force,
             prompt_estimate: 0,
         };
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
         let mut dead = Dead::SettleFirst;
-        let (requested, view) = loop {
-            let tried = self.store.locked_as(|locked| self.under_lock(locked, request, &wish, &snapshot, dead))?;
+        let mut recovered = Vec::new();
+        let (mut requested, view) = loop {
+            let tried = self.store.locked_as(|locked| self.under_lock(locked, &asked, dead))?;
             match tried {
                 Tried::Requested(requested, view) => break (*requested, view),
                 Tried::DeadWorker => {
-                    self.recover()?;
-                    dead = Dead::TakeAsLive;
+                    recovered = self.recover()?;
+                    dead = Dead::LeaveIt;
                 }
             }
         };
-        if requested.run.status == RunStatus::Pending
-            && let Err(error) = self.start_requested(&requested, &view)
-        {
+        requested.recovered = recovered;
+        // Also when this request needs no worker: perhaps an earlier one still does.
+        if let Err(error) = self.start_requested(&requested, &view) {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
         }
         Ok(requested)
@@ -82,55 +95,41 @@ impl Runner {
         })
     }
 
-    fn under_lock(
-        &self,
-        locked: &Locked<'_>,
-        request: &ReviewRequest,
-        wish: &policy::Request,
-        snapshot: &Snapshot,
-        dead: Dead,
-    ) -> Result<Tried, RunnerError> {
+    fn under_lock(&self, locked: &Locked<'_>, asked: &Asked<'_>, dead: Dead) -> Result<Tried, RunnerError> {
+        let Asked { wish, .. } = asked;
         let view = locked.view()?;
-        // The records of equivalent runs: what a row does not have.
+        // The records of equivalent runs: what can be taken over from them is not in a row.
         let mut looked_into: Vec<RunRecord> = Vec::new();
-        let mut candidates: Vec<(KnownRun<'_>, Option<usize>)> = Vec::new();
+        let mut candidates: Vec<KnownRun<'_>> = Vec::new();
         for row in known::rows(&view) {
             let same = row.scope_hash == wish.scope_hash && row.diff_fingerprint == wish.diff_fingerprint;
             if !same && row.status.is_terminal() {
                 continue;
             }
             let mut run = known::of_row(&row);
-            run.liveness = self.liveness(&row)?;
-            if run.liveness == Liveness::Dead {
-                match dead {
-                    Dead::SettleFirst => return Ok(Tried::DeadWorker),
-                    Dead::TakeAsLive => run.liveness = Liveness::Unknown,
-                }
+            run.liveness = self.liveness(&row);
+            // Whoever settles it in just this moment holds its lock, so that it does not look dead.
+            if run.liveness == Liveness::Dead && dead == Dead::SettleFirst {
+                return Ok(Tried::DeadWorker);
             }
-            let mut effort = None;
             if same
                 && looked_into.len() < LOOKED_INTO
                 && let Ok(id) = row.id.parse::<RunId>()
                 && let Some(record) = self.store.run(&id)?
             {
-                if matches!(record.status, RunStatus::Lost | RunStatus::Failed) && self.can_go_on(&record) {
+                let early = match record.status {
+                    RunStatus::Lost | RunStatus::Failed => true,
+                    RunStatus::Completed => run.extent == Extent::Partial,
+                    _ => false,
+                };
+                if early && self.can_go_on(&record) {
                     run.resumable = Resumable::Yes;
                 }
-                effort = Some(looked_into.len());
                 looked_into.push(record);
             }
-            candidates.push((run, effort));
+            candidates.push(run);
         }
-        let decision = {
-            let runs: Vec<KnownRun<'_>> = candidates
-                .into_iter()
-                .map(|(run, record)| match record.and_then(|index| looked_into.get(index)) {
-                    Some(record) => KnownRun { reasoning_effort: &record.reasoning_effort, ..run },
-                    None => run,
-                })
-                .collect();
-            policy::decide(wish, &runs)
-        };
+        let decision = policy::decide(wish, &candidates);
         tracing::debug!(?decision, "decided");
         let run = match &decision.action {
             Action::Skip => {
@@ -142,37 +141,30 @@ impl Runner {
                 });
                 match earlier {
                     Some(record) => record,
-                    None => self.create(locked, request, wish, snapshot, &decision)?,
+                    None => self.create(locked, asked, &decision)?,
                 }
             }
-            Action::Adopt(id) => self.stand_again(locked, id, snapshot, &decision)?,
-            Action::Reuse(id) => {
-                let run = self.stand_again(locked, id, snapshot, &decision)?;
-                self.fold(locked, &run)?;
-                run
-            }
-            Action::Launch { supersedes } | Action::Resume { supersedes, .. } => {
-                let run = self.create(locked, request, wish, snapshot, &decision)?;
-                for older in supersedes {
-                    self.supersede(locked, older, &run.run_id)?;
-                }
-                run
-            }
+            Action::Adopt { run, .. } => self.stand_again(locked, run, asked, &decision)?,
+            Action::Reuse { run, .. } => self.stand_again(locked, run, asked, &decision)?,
+            Action::Launch { .. } | Action::Resume { .. } => self.create(locked, asked, &decision)?,
         };
-        Ok(Tried::Requested(Box::new(Requested { decision, run }), view))
+        self.supersede_all(locked, decision.action.supersedes(), &run.run_id);
+        if matches!(decision.action, Action::Reuse { .. }) {
+            self.fold(locked, &run)?;
+        }
+        Ok(Tried::Requested(Box::new(Requested { decision, run, recovered: Vec::new() }), view))
     }
 
     /// Starts a worker for the run if there is a slot for it; looks at the view that is there already.
     fn start_requested(&self, requested: &Requested, view: &View) -> Result<(), RunnerError> {
         let run = &requested.run;
-        let (added, ended): (_, &[RunId]) = match &requested.decision.action {
-            Action::Launch { supersedes } | Action::Resume { supersedes, .. } => {
-                let worktree = PathBuf::from(&run.worktree);
-                (Some(Waiting { run: run.run_id.clone(), worktree }), supersedes)
+        let added = match &requested.decision.action {
+            Action::Launch { .. } | Action::Resume { .. } => {
+                Some(Waiting { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
             }
-            _ => (None, &[]),
+            Action::Adopt { .. } | Action::Reuse { .. } | Action::Skip => None,
         };
-        self.start_next(view, added, ended)?;
+        self.start_next(view, added, requested.decision.action.supersedes())?;
         Ok(())
     }
 
@@ -183,14 +175,8 @@ impl Runner {
     }
 
     /// Appends the new run's first line; its snapshot is kept before anybody can read about it.
-    fn create(
-        &self,
-        locked: &Locked<'_>,
-        request: &ReviewRequest,
-        wish: &policy::Request,
-        snapshot: &Snapshot,
-        decision: &Decision,
-    ) -> Result<RunRecord, RunnerError> {
+    fn create(&self, locked: &Locked<'_>, asked: &Asked<'_>, decision: &Decision) -> Result<RunRecord, RunnerError> {
+        let Asked { request, wish, snapshot, triage_bytes } = *asked;
         let now = self.ambient.now();
         let status = if decision.action == Action::Skip { RunStatus::Skipped } else { RunStatus::Pending };
         let epoch = self.store.advance_epoch()?;
@@ -207,6 +193,7 @@ impl Runner {
             snapshot_commit: snapshot.snapshot_commit.clone(),
             head_commit: snapshot.head_commit.clone(),
             epoch,
+            triage_bytes: Some(triage_bytes),
             scope: wish.scope.clone(),
             scope_hash: wish.scope_hash.clone(),
             diff_fingerprint: wish.diff_fingerprint.clone(),
@@ -261,17 +248,27 @@ impl Runner {
         &self,
         locked: &Locked<'_>,
         id: &RunId,
-        snapshot: &Snapshot,
+        asked: &Asked<'_>,
         decision: &Decision,
     ) -> Result<RunRecord, RunnerError> {
         let epoch = self.store.advance_epoch()?;
         Ok(locked.update_run(id, self.ambient.now(), |run| {
             run.epoch = epoch;
-            run.head_commit.clone_from(&snapshot.head_commit);
+            run.triage_bytes = Some(asked.triage_bytes);
+            run.head_commit.clone_from(&asked.snapshot.head_commit);
             run.superseded_by = None;
             run.saved_token_estimate = run.saved_token_estimate.saturating_add(decision.saved_token_estimate);
             run.decision.clone_from(&decision.reason);
         })?)
+    }
+
+    /// Asks active runs to end in favour of `newer`. The new run stands whether each of them can be told or not.
+    fn supersede_all(&self, locked: &Locked<'_>, older: &[RunId], newer: &RunId) {
+        for older in older {
+            if let Err(error) = self.supersede(locked, older, newer) {
+                tracing::warn!(run = %older, %newer, %error, "a run cannot be superseded");
+            }
+        }
     }
 
     /// Asks an active run to end in favour of `newer`; one that has not begun ends at once.

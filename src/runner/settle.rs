@@ -13,6 +13,29 @@ pub(super) fn milliseconds(from: Time, to: Time) -> u64 {
     u64::try_from(to.as_millisecond().saturating_sub(from.as_millisecond())).unwrap_or(0)
 }
 
+/// Files that are named when they could not be read.
+const NAMED: usize = 3;
+
+/// A run that completed although a part of it failed says so, in its record and in its summary: it is no answer for
+/// whoever asks for the same again. `failure` is what the reviewer met on the way.
+pub(super) fn own_up(outcome: &mut Outcome, failure: Option<(ErrorClass, String)>) {
+    if outcome.status != RunStatus::Completed {
+        return;
+    }
+    let unreadable: Vec<&str> = outcome.coverage.unreadable().collect();
+    let unread = (!unreadable.is_empty()).then(|| {
+        let more = unreadable.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named = unreadable.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let files = crate::domain::text::count(unreadable.len(), "file");
+        (ErrorClass::Reviewer, format!("{files} could not be read: {named}{more}"))
+    });
+    if let Some((class, text)) = failure.or(unread) {
+        outcome.summary.push_str(&format!("; incomplete: {text}"));
+        outcome.failure = Some((class, text));
+    }
+}
+
 /// Writes an outcome into a record.
 pub(super) fn apply(outcome: &Outcome, timings: PhaseTimings, record: &mut RunRecord) {
     record.status = outcome.status;
@@ -85,11 +108,12 @@ impl Runner {
             if finding.status.is_undecided() {
                 continue;
             }
-            let said = self.store.dispositions(&finding.finding_id)?;
-            let order = match said.last() {
-                Some(last) if last.at > run.created_at => ClaimOrder::SnapshotFirst,
-                _ => ClaimOrder::ClaimFirst,
-            };
+            let last = self.store.last_disposition(&finding.finding_id)?;
+            let later = last.is_some_and(|(place, last)| match run.triage_bytes {
+                Some(bytes) => place >= bytes,
+                None => last.at > run.created_at,
+            });
+            let order = if later { ClaimOrder::SnapshotFirst } else { ClaimOrder::ClaimFirst };
             let evidence = Evidence::Reported { run: &run.run_id, order, at: self.ambient.now() };
             if let Some(disposition) = policy::next_status(finding, &evidence) {
                 finding.status = disposition.status;
@@ -104,7 +128,11 @@ impl Runner {
 
     /// Ends a run that has not begun, or not again, with the reason that its record has.
     pub(super) fn settle_pending(&self, _locked: &Locked<'_>, record: &RunRecord) -> Result<RunRecord, RunnerError> {
-        let entries = self.store.read_journal(&record.run_id)?;
+        // One that never had a worker has no journal, whatever stands in its place.
+        let entries = match record.attempt {
+            0 => Vec::new(),
+            _ => self.store.read_journal(&record.run_id)?,
+        };
         let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
         let status = ended_as(record);
         let reason = if record.attempt == 0 { "it had not begun" } else { "it waited for its next attempt" };

@@ -2,12 +2,24 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{Runner, RunnerError, known, process};
+use super::{Runner, RunnerError, known, process, settle};
 use crate::config::Paths;
-use crate::domain::{RunId, RunStatus};
-use crate::store::View;
+use crate::domain::{ErrorClass, RunId, RunStatus};
+use crate::git::Repo;
+use crate::policy::MAX_ATTEMPTS;
+use crate::review::Replayed;
+use crate::store::{Starting, View};
+
+/// What came of starting a worker for a run.
+enum Start {
+    Begun,
+    /// A worker that was started for it lives.
+    Underway,
+    /// It has ended because no worker ever came as far as claiming it.
+    GivenUp,
+}
 
 /// A run that waits for a worker.
 pub(super) struct Waiting {
@@ -23,6 +35,9 @@ impl Runner {
 
     /// As [`Runner::start_pending`], from a view that may be a little old: a run was `added` since, and some were
     /// `ended`. Too many workers cost nothing but their start, because each finds out for itself whether it may begin.
+    ///
+    /// A run for which no worker can be started, or whose workers end before they have looked at it, takes no slot from
+    /// the runs behind it, and fails after [`MAX_ATTEMPTS`] such starts.
     pub(super) fn start_next(
         &self,
         view: &View,
@@ -39,19 +54,68 @@ impl Runner {
             match row.status {
                 _ if ended.contains(&run) => {}
                 // Its lock is held: a worker is about to begin it.
-                RunStatus::Pending if self.store.is_live(&run)? => busy += 1,
+                RunStatus::Pending if self.is_at_work(&run) => busy += 1,
                 RunStatus::Pending => waiting.push(Waiting { run, worktree: PathBuf::from(row.worktree) }),
-                _ if self.store.is_live(&run)? => busy += 1,
+                _ if self.is_at_work(&run) => busy += 1,
                 _ => {}
             }
         }
         waiting.extend(added);
-        let mut started = Vec::new();
-        for next in waiting.into_iter().take(self.settings.max_parallel_runs.max(1).saturating_sub(busy)) {
-            self.spawn(&next.run, next.worktree)?;
-            started.push(next.run);
+        let slots = self.settings.max_parallel_runs.max(1);
+        let (mut started, mut trouble) = (Vec::new(), None);
+        for next in waiting {
+            if busy >= slots {
+                break;
+            }
+            match self.start(&next) {
+                Ok(Start::Begun) => {
+                    busy += 1;
+                    started.push(next.run);
+                }
+                Ok(Start::Underway) => busy += 1,
+                Ok(Start::GivenUp) => {}
+                Err(error) => {
+                    tracing::warn!(run = %next.run, %error, "no worker was started");
+                    trouble = Some(error);
+                }
+            }
         }
-        Ok(started)
+        match trouble {
+            Some(error) if started.is_empty() => Err(error),
+            _ => Ok(started),
+        }
+    }
+
+    fn start(&self, next: &Waiting) -> Result<Start, RunnerError> {
+        let Some(starting) = self.store.lock_start(&next.run)? else { return Ok(Start::Underway) };
+        if starting.earlier() >= u64::from(MAX_ATTEMPTS) {
+            self.give_up_starting(&next.run)?;
+            return Ok(Start::GivenUp);
+        }
+        self.spawn(&next.run, &next.worktree, starting)?;
+        Ok(Start::Begun)
+    }
+
+    /// Ends a run that no worker ever claimed.
+    fn give_up_starting(&self, run: &RunId) -> Result<(), RunnerError> {
+        self.store.locked_as(|_| {
+            let Some(record) = self.store.run(run)? else { return Ok(()) };
+            if record.status != RunStatus::Pending {
+                return Ok(());
+            }
+            let entries = if record.attempt == 0 { Vec::new() } else { self.store.read_journal(run)? };
+            let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
+            let log = self.log_path();
+            let text = format!(
+                "{MAX_ATTEMPTS} workers were started for it and none of them came as far as beginning; {} says why",
+                log.display()
+            );
+            let mut outcome = settle::failed(&replayed, ErrorClass::WorkerDied, text);
+            if record.attempt == 0 {
+                outcome.coverage = record.coverage.clone();
+            }
+            self.conclude(run, outcome, record.phase_timings).map(drop)
+        })
     }
 
     /// As [`Runner::start_pending`], for those to whom a run that does not start is no error: the next one who comes by
@@ -62,12 +126,22 @@ impl Runner {
         }
     }
 
-    fn spawn(&self, run: &RunId, worktree: PathBuf) -> Result<(), RunnerError> {
+    /// The folder in which a worker finds this repository: the run's worktree, unless that is gone or something else
+    /// stands in its place.
+    fn folder(&self, worktree: &Path) -> PathBuf {
+        let root = self.repo.root();
+        let ours = worktree != root && Repo::discover(worktree).is_ok_and(|repo| repo.key() == self.repo.key());
+        if ours { worktree.to_owned() } else { root }
+    }
+
+    fn spawn(&self, run: &RunId, worktree: &Path, starting: Starting) -> Result<(), RunnerError> {
         let program =
             process::program().map_err(|source| RunnerError::Spawn { program: "revdeck".to_owned(), source })?;
-        let folder = if worktree.is_dir() { worktree } else { self.repo.root() };
+        let folder = self.folder(worktree);
+        // Counted before it is tried, and locked for as long as the worker lives.
+        let lock = starting.begin()?;
         let arguments = [OsString::from("worker"), OsString::from(run.as_str())];
-        let mut command = process::detached(&program, &arguments, &folder, self.log());
+        let mut command = process::detached(&program, &arguments, &folder, lock, self.log());
         if let Some(home) = self.paths.home() {
             // It may have been given relative to a folder that is not the worker's.
             command.env(Paths::HOME_VARIABLE, home);
@@ -88,6 +162,10 @@ impl Runner {
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(self.paths.logs.join("worker.log")).ok()
+        options.open(self.log_path()).ok()
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.paths.logs.join("worker.log")
     }
 }

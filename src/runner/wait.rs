@@ -1,7 +1,7 @@
 //! Waiting for a run's end: woken by the store's files; dead workers are noticed by their free lock.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Runner, RunnerError};
 use crate::domain::{FindingCounts, RunEvent, RunId, RunRecord, RunStatus};
@@ -36,6 +36,7 @@ impl Runner {
         let mut journal = self.store.follow_journal(run, 0);
         let mut live = Live::default();
         let mut last: Option<RunRecord> = None;
+        let mut next_look = Instant::now() + LOOK_AFTER;
         loop {
             let Some(mut record) = self.store.run(run)? else { return Err(self.no_run(run)) };
             if !record.status.is_terminal() {
@@ -49,14 +50,15 @@ impl Runner {
                 }
                 last = Some(record);
             }
-            match changes.recv_timeout(LOOK_AFTER) {
-                Ok(()) => {}
-                Err(RecvTimeoutError::Timeout) => self.look_after(run)?,
+            let patience = next_look.saturating_duration_since(Instant::now());
+            if let Err(RecvTimeoutError::Disconnected) = changes.recv_timeout(patience) {
                 // Without a watcher.
-                Err(RecvTimeoutError::Disconnected) => {
-                    std::thread::sleep(LOOK_AFTER);
-                    self.look_after(run)?;
-                }
+                std::thread::sleep(patience);
+            }
+            // However much others write meanwhile.
+            if Instant::now() >= next_look {
+                self.look_after(run)?;
+                next_look = Instant::now() + LOOK_AFTER;
             }
         }
     }

@@ -84,13 +84,16 @@ impl Runner {
             let view = locked.view()?;
             let mut busy = 0;
             for row in known::rows(&view).filter(|row| row.status.is_working() && row.id != run.as_str()) {
-                if let Ok(id) = row.id.parse()
-                    && self.store.is_live(&id)?
-                {
+                if row.id.parse().is_ok_and(|id| self.is_at_work(&id)) {
                     busy += 1;
                 }
             }
+            if let Err(error) = self.store.started_well(run) {
+                tracing::warn!(%run, %error, "starts that came to nothing go on to be counted");
+            }
             if busy >= self.settings.max_parallel_runs.max(1) {
+                // As the run's lock: under the store's, so that whoever ends next finds the run startable.
+                process::unlock_input();
                 return Ok(Claim::NoSlot);
             }
             let now = self.ambient.now();
@@ -146,6 +149,8 @@ struct Worker<'a> {
     /// The runs that first reported what this run reports; loaded with the first finding.
     earlier: Option<Arc<View>>,
     timings: PhaseTimings,
+    /// What the reviewer failed by, in this attempt or an earlier one.
+    failure: Option<(ErrorClass, String)>,
 }
 
 impl<'a> Worker<'a> {
@@ -153,7 +158,7 @@ impl<'a> Worker<'a> {
         let journal = runner.store.journal(&record.run_id)?;
         let asked = Asked::new(runner, record.run_id.clone());
         let timings = record.phase_timings;
-        Ok(Self { runner, record, journal, buffer: Vec::new(), asked, earlier: None, timings })
+        Ok(Self { runner, record, journal, buffer: Vec::new(), asked, earlier: None, timings, failure: None })
     }
 
     fn execute(mut self) -> Result<(), RunnerError> {
@@ -170,7 +175,7 @@ impl<'a> Worker<'a> {
         let change = self.runner.repo.change(&self.record.base_commit, &self.record.snapshot_commit, &filter);
         let frozen = self.now();
         self.timings.snapshot_ms += milliseconds(began, frozen);
-        let outcome = match change {
+        let mut outcome = match change {
             Ok(change) => self.review(change, replayed)?,
             Err(error) => {
                 let text = format!("the snapshot is gone or cannot be read: {error}");
@@ -178,6 +183,7 @@ impl<'a> Worker<'a> {
                 settle::failed(&replayed, ErrorClass::Git, text)
             }
         };
+        settle::own_up(&mut outcome, self.failure.take());
         let reviewed = self.now();
         self.timings.review_ms += milliseconds(frozen, reviewed);
 
@@ -220,6 +226,7 @@ impl<'a> Worker<'a> {
     }
 
     fn review(&mut self, change: Change, replayed: Replayed) -> Result<Outcome, RunnerError> {
+        self.failure.clone_from(&replayed.failure);
         let mut reviewer = self.runner.reviewer(&self.record)?;
         let version = reviewer.policy_version();
         let plan = self.plan(&change, reviewer.as_ref());
@@ -256,7 +263,7 @@ impl<'a> Worker<'a> {
             added_lines: file.hunks.iter().fold(0, |sum: u32, hunk| sum.saturating_add(hunk.new_lines)),
         });
         let mut left_out = change.left_out.clone();
-        // Files that were too large to be put into the snapshot; only the request saw them.
+        // Files that were too large to be put into the snapshot, or that could not be read; only the request saw them.
         let known: HashSet<&str> = left_out.iter().map(|file| file.path.as_str()).collect();
         let unseen = self.record.coverage.left_out.iter().filter(|file| !known.contains(file.path.as_str()));
         let unseen: Vec<_> = unseen.cloned().collect();
@@ -289,7 +296,10 @@ impl<'a> Worker<'a> {
             Err(ReviewerError::Cancelled) => {
                 return Ok(Event::CancelAsked(self.asked.look().unwrap_or(CancelReason::UserStop)));
             }
-            Err(ReviewerError::Failed { class, summary }) => return Ok(Event::Failed { class, summary }),
+            Err(ReviewerError::Failed { class, summary }) => {
+                self.failure = Some((class, summary.clone()));
+                return Ok(Event::Failed { class, summary });
+            }
         };
         let mut findings = report.findings;
         for finding in &mut findings {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::files::{self, Existing};
 use super::lock::StoreLock;
-use super::{Store, StoreError, lines};
+use super::{Store, StoreError};
 use crate::domain::{FindingId, RunId};
 
 /// One thing that is not as it should be.
@@ -109,7 +109,18 @@ impl Store {
     /// touched; what cannot be read is kept beside the file.
     pub fn repair(&self) -> Result<Report, StoreError> {
         self.prepare()?;
-        self.check(Mode::Repair)
+        let report = self.check(Mode::Repair)?;
+        if report.problems.iter().any(|problem| problem.repaired) {
+            // The derived tables remember what could not be read: the next reader makes them anew.
+            let path = self.checkpoint_path();
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(StoreError::io("remove", &path)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(report)
     }
 
     fn check(&self, mode: Mode) -> Result<Report, StoreError> {
@@ -187,21 +198,8 @@ impl Store {
         }
         let mut problem = Problem::of(&path, "holds no number", "set past the greatest epoch of any run");
         if mode == Mode::Repair {
-            let mut greatest = 0;
-            if let Some(file) = files::open_read(&self.runs_path())? {
-                lines::forwards(&file, 0, |_, line| {
-                    #[derive(serde::Deserialize)]
-                    struct WithEpoch {
-                        epoch: u64,
-                    }
-                    if let Ok(run) = serde_json::from_slice::<WithEpoch>(line) {
-                        greatest = greatest.max(run.epoch);
-                    }
-                })
-                .map_err(StoreError::io("read", &self.runs_path()))?;
-            }
             set_aside(&path, &bytes)?;
-            let next = format!("{}\n", greatest.saturating_add(1));
+            let next = format!("{}\n", self.greatest_epoch()?.saturating_add(1));
             files::write_atomically(&path, next.as_bytes(), Existing::Replace)?;
             problem.repaired = true;
         }

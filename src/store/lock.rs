@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{RunLock, StoreError, files};
+use super::{RunLock, Starting, StoreError, files};
 
 thread_local! {
     /// Stores whose lock this thread holds, so that a nested call does not wait for itself for ever.
@@ -86,6 +86,13 @@ pub(super) fn lock_run(path: &Path) -> Result<Option<RunLock>, StoreError> {
         }
     }
     Ok(None)
+}
+
+/// Takes the right to start a worker for a run; `None` when one that was started lives.
+pub(super) fn lock_start(path: &Path) -> Result<Option<Starting>, StoreError> {
+    let Some(RunLock { _file: file }) = lock_run(path)? else { return Ok(None) };
+    let earlier = files::length(&file).map_err(StoreError::io("read the length of", path))?;
+    Ok(Some(Starting { file, path: path.to_owned(), earlier }))
 }
 
 /// Whether a worker holds the lock. Works on a store that cannot be written, and makes nothing.

@@ -76,6 +76,31 @@ pub struct RunLock {
     _file: std::fs::File,
 }
 
+/// The right to start a worker for a run: an exclusive lock on `locks/<run_id>.start`, handed on to the worker as its
+/// standard input, so that it is held from before the worker's first instruction until the worker's end. The file has
+/// one byte for each worker that was started and has not come as far as saying so ([`Store::started_well`]).
+#[derive(Debug)]
+pub struct Starting {
+    file: std::fs::File,
+    path: PathBuf,
+    earlier: u64,
+}
+
+impl Starting {
+    /// Workers that were started before and came to nothing.
+    pub fn earlier(&self) -> u64 {
+        self.earlier
+    }
+
+    /// Counts one more start and gives the locked file out, for the worker.
+    pub fn begin(mut self) -> Result<std::fs::File, StoreError> {
+        use std::io::{Seek, Write};
+        let counted = self.file.seek(std::io::SeekFrom::End(0)).and_then(|_| self.file.write_all(b"."));
+        counted.map_err(StoreError::io("write", &self.path))?;
+        Ok(self.file)
+    }
+}
+
 impl Store {
     /// The store below a state folder. Reads of a store that does not exist yet find it empty; the first write makes it.
     /// A store of a newer schema opens, too: every write to it is refused.
@@ -115,6 +140,10 @@ impl Store {
 
     fn lock_path(&self, id: &str) -> PathBuf {
         self.root.join("locks").join(format!("{id}.lock"))
+    }
+
+    fn start_path(&self, id: &str) -> PathBuf {
+        self.root.join("locks").join(format!("{id}.start"))
     }
 
     fn checkpoint_path(&self) -> PathBuf {
@@ -230,10 +259,55 @@ impl Store {
         lock::is_held(&self.lock_path(id.as_str()))
     }
 
-    /// The epoch; 0 before it was ever advanced.
+    /// Takes the right to start a worker for a run; `None` when one that was started lives, or is just being started.
+    pub fn lock_start(&self, id: &RunId) -> Result<Option<Starting>, StoreError> {
+        self.prepare()?;
+        files::make_folder(&self.root.join("locks"))?;
+        lock::lock_start(&self.start_path(id.as_str()))
+    }
+
+    /// Whether a worker that was started for the run lives.
+    pub fn is_starting(&self, id: &RunId) -> Result<bool, StoreError> {
+        lock::is_held(&self.start_path(id.as_str()))
+    }
+
+    /// The worker of a run has come as far as looking at it: the starts that came to nothing count no more.
+    pub fn started_well(&self, id: &RunId) -> Result<(), StoreError> {
+        let path = self.start_path(id.as_str());
+        match std::fs::OpenOptions::new().write(true).truncate(true).open(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io("empty", &path)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The epoch; 0 before it was ever advanced. Where its file is gone, empty or unreadable, the greatest epoch of any
+    /// run, so that it never falls back behind one that was given out.
     pub fn epoch(&self) -> Result<u64, StoreError> {
-        let bytes = files::read(&self.root.join("epoch"))?.unwrap_or_default();
-        Ok(std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0))
+        let bytes = std::fs::read(self.root.join("epoch")).unwrap_or_default();
+        match std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok()) {
+            Some(epoch) => Ok(epoch),
+            None => self.greatest_epoch(),
+        }
+    }
+
+    /// The greatest epoch in any line of `runs.ndjson`; reads all of it.
+    fn greatest_epoch(&self) -> Result<u64, StoreError> {
+        #[derive(serde::Deserialize)]
+        struct WithEpoch {
+            #[serde(default)]
+            epoch: u64,
+        }
+        let path = self.runs_path();
+        let mut greatest = 0;
+        if let Some(file) = files::open_read(&path)? {
+            lines::forwards(&file, 0, |_, line| {
+                if let Ok(run) = serde_json::from_slice::<WithEpoch>(line) {
+                    greatest = greatest.max(run.epoch);
+                }
+            })
+            .map_err(StoreError::io("read", &path))?;
+        }
+        Ok(greatest)
     }
 
     /// Adds one to the epoch and returns it. Not synced by itself, as every request waits for it: what it is advanced for

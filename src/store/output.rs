@@ -165,20 +165,40 @@ impl Store {
         Ok(said)
     }
 
+    /// The last thing said about a finding, and where in `triage.ndjson` its line begins.
+    pub fn last_disposition(&self, id: &FindingId) -> Result<Option<(u64, Disposition)>, StoreError> {
+        let finder = memchr::memmem::Finder::new(id.as_str().as_bytes());
+        let said = self.read_triage_places(|line| finder.find(line).is_some())?;
+        Ok(said.into_iter().rev().find(|(_, line)| line.finding_id == *id))
+    }
+
+    /// Bytes of `triage.ndjson`: what is said from here on stands at or behind this place.
+    pub fn triage_bytes(&self) -> Result<u64, StoreError> {
+        let path = self.triage_path();
+        match files::open_read(&path)? {
+            Some(file) => files::length(&file).map_err(StoreError::io("read the length of", &path)),
+            None => Ok(0),
+        }
+    }
+
     /// Every readable line of `triage.ndjson`, oldest first: for [`super::triage::next_undo`] and its twin.
     pub fn triage_log(&self) -> Result<Vec<Disposition>, StoreError> {
         self.read_triage(|_| true)
     }
 
     fn read_triage(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Disposition>, StoreError> {
+        Ok(self.read_triage_places(wanted)?.into_iter().map(|(_, line)| line).collect())
+    }
+
+    fn read_triage_places(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<(u64, Disposition)>, StoreError> {
         let path = self.triage_path();
         let mut all = Vec::new();
         if let Some(file) = files::open_read(&path)? {
-            super::lines::forwards(&file, 0, |_, line| {
+            super::lines::forwards(&file, 0, |place, line| {
                 if wanted(line)
                     && let Ok(disposition) = serde_json::from_slice(line)
                 {
-                    all.push(disposition);
+                    all.push((place, disposition));
                 }
             })
             .map_err(StoreError::io("read", &path))?;

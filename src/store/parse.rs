@@ -34,6 +34,8 @@ pub(super) struct RunLine<'a> {
     #[serde(borrow, default)]
     pub(super) model: Cow<'a, str>,
     #[serde(borrow, default)]
+    pub(super) reasoning_effort: Cow<'a, str>,
+    #[serde(borrow, default)]
     pub(super) branch: Cow<'a, str>,
     #[serde(borrow, default)]
     pub(super) worktree: Cow<'a, str>,
@@ -49,8 +51,14 @@ pub(super) struct RunLine<'a> {
     pub(super) head_commit: Cow<'a, str>,
     #[serde(borrow, default)]
     pub(super) superseded_by: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) cancel_reason: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) error_class: Option<Cow<'a, str>>,
     #[serde(default)]
     pub(super) attempt: u32,
+    #[serde(default)]
+    pub(super) epoch: u64,
     #[serde(default)]
     pub(super) tokens: Usage,
     #[serde(default)]

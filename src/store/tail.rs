@@ -79,7 +79,7 @@ impl Store {
     /// Watches the store, also one that does not exist yet (nothing is made). Changes from this moment on are seen.
     pub fn tail(&self) -> Tail {
         let (sender, receiver) = channel();
-        let root = self.root.clone();
+        let root = real(&self.root);
         let how = watch(&root, &sender).unwrap_or_else(|reason| How::Polling { reason, seen: signature(&root) });
         Tail { root, sender, receiver, how, last: None, stopped: false }
     }
@@ -151,6 +151,16 @@ impl Tail {
         *seen = now;
         changed
     }
+}
+
+/// A path without symbolic links in it, as the system names it in its notifications (on macOS at least), also when the
+/// end of it is not there yet.
+fn real(path: &Path) -> PathBuf {
+    path.ancestors()
+        .find_map(|above| Some((above, above.canonicalize().ok()?)))
+        .and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)))
+        // Joining nothing would leave a separator behind.
+        .map_or_else(|| path.to_owned(), |real| real.components().collect())
 }
 
 fn watch(root: &Path, sender: &Sender<Message>) -> Result<How, String> {
@@ -246,6 +256,19 @@ mod tests {
             let event = notify::Event::new(kind).add_path(path.into());
             assert_eq!(matters(&event, root), expected, "{kind:?} {path}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_watched_path_has_no_links_in_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let base = folder.path().canonicalize().expect("a path");
+        std::fs::create_dir(base.join("there")).expect("a folder");
+        std::os::unix::fs::symlink(base.join("there"), base.join("link")).expect("a link");
+        assert_eq!(real(&base.join("link/a/b")), base.join("there/a/b"));
+        std::fs::create_dir_all(base.join("there/a/b")).expect("a folder");
+        assert_eq!(real(&base.join("link/a/b")), base.join("there/a/b"));
+        assert_eq!(real(&base.join("link")).as_os_str(), base.join("there").as_os_str());
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub struct RunRow<'a> {
     pub scope: &'a str,
     pub reviewer: &'a str,
     pub model: &'a str,
+    pub reasoning_effort: &'a str,
     pub branch: &'a str,
     pub created_ms: i64,
     /// The last change of the record; while the run works, the last line of its journal.
@@ -32,8 +33,13 @@ pub struct RunRow<'a> {
     pub hunks_total: u32,
     pub hunks_covered: u32,
     pub attempt: u32,
+    pub epoch: u64,
     /// Empty when nothing superseded it.
     pub superseded_by: &'a str,
+    /// Why its end was asked for, as [`crate::domain::CancelReason`] writes itself; empty when it was not.
+    pub cancel_reason: &'a str,
+    /// What failed, as [`crate::domain::ErrorClass`] writes itself; of a completed run what a part of it failed by.
+    pub error_class: &'a str,
     pub diff_fingerprint: &'a str,
     pub scope_hash: &'a str,
     pub policy_version: &'a str,

@@ -210,7 +210,9 @@ pub struct App {
     pub range_from: Option<usize>,
 
     pub files: Vec<FileRow>,
+    /// The run whose files are shown, and the one whose files were asked for last.
     pub files_of: String,
+    pub files_asked: String,
     pub file_cursor: Cursor,
 
     pub tab: Tab,
@@ -295,6 +297,7 @@ impl App {
             range_from: None,
             files: Vec::new(),
             files_of: String::new(),
+            files_asked: String::new(),
             file_cursor: Cursor::default(),
             tab: Tab::Page,
             subject: Subject::Nothing,

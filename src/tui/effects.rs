@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::load::Loader;
 use super::message::{Asked, Command, Message, Subject, Tab, TriageLine, TriageOrder};
@@ -31,10 +31,8 @@ pub struct Effects {
     filter: Sender<Command>,
 }
 
-/// Wishes for pages that follow each other faster are of one motion.
-const IN_A_ROW: Duration = Duration::from_millis(90);
-/// A motion has come to rest when no wish has followed for so long.
-const AT_REST: Duration = Duration::from_millis(50);
+/// A selection has come to rest when it has not moved for so long: well below what a person waits for.
+const AT_REST: Duration = Duration::from_millis(60);
 
 enum Read {
     Page { view: Arc<View>, subject: Subject, tab: Tab },
@@ -148,30 +146,29 @@ fn watch(store: &Store, written: &AtomicU64, messages: &Mailbox) {
 
 /// Pages, the newest wish first: what was wished for before it is no longer on the screen.
 fn read(mut loader: Loader, reads: &Receiver<Read>, messages: &Mailbox) {
-    let mut last: Option<Instant> = None;
+    let mut last: Option<Tab> = None;
     while let Ok(first) = reads.recv() {
         let (mut page, mut files) = (None, None);
         let mut wish = Some(first);
-        // One key is answered at once. While keys follow each other, as under a finger that stays down, only the page
-        // where they come to rest is read: the others would be gone before anybody saw them.
-        let in_a_row = last.is_some_and(|last| last.elapsed() < IN_A_ROW);
+        // Another tab is shown at once. While the selection moves, only the page where it comes to rest is read: the
+        // others would be gone before anybody saw them, and a held key would send the terminal pages instead of rows.
+        let moves = matches!(&wish, Some(Read::Page { tab, .. }) if last == Some(*tab));
         loop {
             match wish {
                 Some(Read::Page { view, subject, tab }) => page = Some((view, subject, tab)),
                 Some(Read::Files { run }) => files = Some(run),
                 None => break,
             }
-            wish = if in_a_row { reads.recv_timeout(AT_REST).ok() } else { reads.try_recv().ok() };
+            wish = if moves { reads.recv_timeout(AT_REST).ok() } else { reads.try_recv().ok() };
         }
-        last = Some(Instant::now());
+        last = page.as_ref().map(|(.., tab)| *tab).or(last);
         if let Some((view, subject, tab)) = page {
             loader.load(&view, &subject, tab, &mut |loaded| {
                 let _ = messages.send(Message::Loaded { subject: subject.clone(), tab, loaded: Box::new(loaded) });
             });
         }
-        if let Some(run) = files
-            && let Some(files) = loader.files(&run)
-        {
+        if let Some(run) = files {
+            let files = loader.files(&run);
             let _ = messages.send(Message::Files { run, files });
         }
     }
@@ -268,8 +265,8 @@ fn told(requested: &Requested) -> String {
     let (scope, reason) = (&requested.run.scope, &requested.decision.reason);
     match &requested.decision.action {
         policy::Action::Launch { .. } => format!("reviewing {scope}"),
-        policy::Action::Adopt(_) => format!("{scope} is being reviewed already: {reason}"),
-        policy::Action::Reuse(_) => format!("{scope} has been reviewed already: {reason}"),
+        policy::Action::Adopt { .. } => format!("{scope} is being reviewed already: {reason}"),
+        policy::Action::Reuse { .. } => format!("{scope} has been reviewed already: {reason}"),
         policy::Action::Resume { .. } => format!("reviewing {scope}: {reason}"),
         policy::Action::Skip => reason.clone(),
     }

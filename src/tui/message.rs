@@ -39,9 +39,10 @@ pub enum Message {
         loaded: Box<Loaded>,
     },
     /// The files of a run.
+    /// `None` when nothing is recorded of them but the findings.
     Files {
         run: String,
-        files: Vec<FileRow>,
+        files: Option<Vec<FileRow>>,
     },
     /// What was stored for an order: nothing when there was nothing to undo.
     Triaged {

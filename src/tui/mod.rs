@@ -95,7 +95,7 @@ pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
                 }
             }
             app.loading = None;
-            app.files_of.clear();
+            app.files_asked.clear();
         }
         Err(error) => app.trouble = Some(error.to_string()),
     }

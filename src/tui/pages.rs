@@ -1,15 +1,15 @@
 //! The pages of the detail: loaded values in, a measured document out.
 
+mod run;
+
 use unicode_width::UnicodeWidthStr;
 
 use super::app::{App, FirstReview};
 use super::doc::{Doc, Line, Piece, wrap};
-use super::loaded::{Diff, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans};
+use super::loaded::{Diff, Excerpt, FindingPage, LedgerText, Loaded, Side, Spans};
 use super::message::{Subject, Tab};
 use super::theme::Role;
-use crate::domain::{
-    Actor, FindingStatus, JournalEntry, Priority, RunEvent, RunRecord, RunStatus, Scope, TriageAction, text,
-};
+use crate::domain::{Actor, FindingStatus, Priority, TriageAction, text};
 
 /// Lines of an anchor that are shown; of a longer one its beginning and its end.
 const ANCHOR_LINES: usize = 18;
@@ -22,8 +22,8 @@ pub fn build(app: &App, width: usize) -> Doc {
     let mut doc = Doc::default();
     match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
         Some(Loaded::Finding(page)) => finding(app, page, width, &mut doc),
-        Some(Loaded::Run(page)) => run(app, page, width, &mut doc),
-        Some(Loaded::File(page)) => file(app, page, width, &mut doc),
+        Some(Loaded::Run(page)) => run::run(app, page, width, &mut doc),
+        Some(Loaded::File(page)) => run::file(app, page, width, &mut doc),
         Some(Loaded::Diff(files)) => {
             for (index, diff) in files.iter().enumerate() {
                 if index > 0 {
@@ -32,7 +32,7 @@ pub fn build(app: &App, width: usize) -> Doc {
                 difference(app, diff, &mut doc);
             }
         }
-        Some(Loaded::Log { run, entries }) => log(app, run.as_deref(), entries, width, &mut doc),
+        Some(Loaded::Log { run, entries }) => run::log(app, run.as_deref(), entries, width, &mut doc),
         Some(Loaded::Ledger(ledger)) => the_ledger(ledger.as_ref(), width, &mut doc),
         Some(Loaded::Failed(error)) => doc.paragraph(Role::Warn, error, width),
         None if app.tab == Tab::Page && app.subject == Subject::Nothing => nothing(app, width, &mut doc),
@@ -278,198 +278,6 @@ fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     }
 }
 
-fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
-    let run = &page.run;
-    let glyph = app.glyphs.run(run.status);
-    doc.push(
-        Line::of(Role::of_run(run.status), glyph)
-            .and(Role::of_run(run.status), " ")
-            .and(Role::of_run(run.status), run.status.word())
-            .and(Role::Faint, "  ")
-            .and(Role::Strong, &run.scope.to_string()),
-    );
-    if !run.summary.is_empty() {
-        doc.blank();
-        doc.paragraph(Role::Normal, &run.summary, width);
-    }
-    if !run.error_summary.is_empty() {
-        doc.blank();
-        doc.paragraph(Role::Bad, &run.error_summary, width);
-    }
-    // The row of the list is newer than the record while the run works.
-    let row = app.view.run_index(run.run_id.as_str()).map(|index| app.view.run(index));
-    let coverage = row.map_or(
-        (run.coverage.files_covered, run.coverage.files_total, run.coverage.hunks_covered, run.coverage.hunks_total),
-        |row| (row.files_covered, row.files_total, row.hunks_covered, row.hunks_total),
-    );
-    doc.heading("Coverage", "");
-    let left_out = page.output.as_ref().map_or(0, |output| output.coverage.left_out.len());
-    let reviewable = coverage.1.saturating_sub(left_out as u32);
-    gauge(app, "files", coverage.0, reviewable, width, doc);
-    gauge(app, "hunks", coverage.2, coverage.3, width, doc);
-    if let Some(output) = &page.output {
-        let left: Vec<_> = output.coverage.left_out.iter().collect();
-        if !left.is_empty() {
-            doc.field("left out", NAMES, Role::Muted, &text::count(left.len(), "file"), width);
-            for file in left.iter().take(8) {
-                let reason = super::load::reason_word(file.reason);
-                let line = Line::of(Role::Muted, &" ".repeat(NAMES)).and(Role::Normal, &file.path);
-                doc.push(line.tail(Role::Faint, reason));
-            }
-            if left.len() > 8 {
-                let more = format!("{}and {} more", " ".repeat(NAMES), left.len() - 8);
-                doc.push(Line::of(Role::Faint, &more));
-            }
-        }
-    }
-    let counts = row.map_or(run.finding_counts.by_priority(), |row| row.counts);
-    let mut line = Line::of(Role::Muted, &format!("{:<NAMES$}", "findings"));
-    if counts == [0; 4] {
-        line = line.and(Role::Good, if run.status.is_terminal() { "none" } else { "none so far" });
-    }
-    for priority in Priority::ALL {
-        if counts[priority.index()] > 0 {
-            line = line
-                .and(Role::of_priority(priority), priority_word(priority))
-                .and(Role::Normal, &format!(" {}   ", counts[priority.index()]));
-        }
-    }
-    doc.push(line);
-    doc.heading("Tokens", "");
-    if run.tokens.total() == 0 && run.window_peak == 0 && run.reviewer == "builtin" {
-        doc.field("spent", NAMES, Role::Normal, "no tokens: the built-in reviewer works offline", width);
-    } else {
-        doc.field("spent", NAMES, Role::Normal, &spent(run), width);
-        let window =
-            format!("at most {} of {} at once", thousands(run.window_peak), thousands(app.place.window_tokens));
-        doc.field("window", NAMES, Role::Normal, &window, width);
-    }
-    about(app, run, width, doc);
-    let notes = page.output.as_ref().map_or(&[][..], |output| output.notes.as_slice());
-    if !notes.is_empty() {
-        doc.heading("Notes", "");
-        for note in notes {
-            doc.paragraph(Role::Normal, note, width);
-        }
-    }
-    if !run.status.is_terminal() && !page.journal.is_empty() {
-        doc.heading("Now", "");
-        for entry in page.journal.iter().rev().take(10).rev() {
-            entry_line(app, entry, width, doc);
-        }
-    }
-}
-
-fn spent(run: &RunRecord) -> String {
-    let mut parts =
-        vec![format!("{} in", thousands(run.tokens.input)), format!("{} out", thousands(run.tokens.output))];
-    if run.tokens.cached > 0 {
-        parts.push(format!("{} cached", thousands(run.tokens.cached)));
-    }
-    if run.tokens.reasoning > 0 {
-        parts.push(format!("{} reasoning", thousands(run.tokens.reasoning)));
-    }
-    if run.cost > 0.0 {
-        parts.push(format!("${:.2}", run.cost));
-    }
-    parts.join(", ")
-}
-
-/// `12,345`.
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// `name  ━━━━━────  3 of 12`.
-fn gauge(app: &App, name: &str, part: u32, whole: u32, width: usize, doc: &mut Doc) {
-    let label = format!("  {part} of {whole}");
-    let room = width.saturating_sub(NAMES + label.len()).min(32);
-    let filled = if whole == 0 { 0 } else { room * part.min(whole) as usize / whole as usize };
-    doc.push(
-        Line::of(Role::Muted, &format!("{name:<NAMES$}"))
-            .and(Role::Filled, &app.glyphs.filled.repeat(filled))
-            .and(Role::Empty, &app.glyphs.empty.repeat(room - filled))
-            .and(Role::Normal, &label),
-    );
-}
-
-fn about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
-    doc.heading("About", run.run_id.as_str());
-    let mut field = |name: &str, value: &str| {
-        if !value.is_empty() {
-            doc.field(name, NAMES, Role::Normal, value, width);
-        }
-    };
-    let reviewer =
-        if run.model.is_empty() { run.reviewer.clone() } else { format!("{} ({})", run.reviewer, run.model) };
-    field("reviewer", &reviewer);
-    field(
-        "asked by",
-        &format!("{} from the {}", run.owner, run.source)
-            .trim_start_matches(" from")
-            .replace("from the cli", "from the command line"),
-    );
-    field("asked at", &app.full_moment(run.created_at));
-    if run.status.is_terminal() {
-        let took = run.updated_at.as_millisecond().saturating_sub(run.created_at.as_millisecond());
-        field(
-            "took",
-            &if took < 10_000 { format!("{:.1} s", took as f64 / 1000.0) } else { super::app::duration(took / 1000) },
-        );
-    }
-    if !matches!(run.scope, Scope::All) {
-        field("base", short(&run.base_commit));
-    }
-    field("snapshot", short(&run.snapshot_commit));
-    field("branch", &run.branch);
-    if run.attempt > 1 {
-        field("attempt", &run.attempt.to_string());
-    }
-    field("decision", &run.decision);
-    if let Some(by) = &run.superseded_by {
-        field("superseded", &format!("by {by}"));
-    }
-    if let Some(reason) = run.cancel_reason {
-        let note = if run.cancel_note.is_empty() { String::new() } else { format!(": {}", run.cancel_note) };
-        field("cancelled", &format!("{}{note}", reason.word().replace('_', " ")));
-    }
-}
-
-fn file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
-    for line in wrap(&text::one_line(&page.path), width) {
-        doc.push(Line::of(Role::Strong, &line));
-    }
-    let state = match &page.left_out {
-        Some(reason) => format!("not reviewed: {reason}"),
-        None => format!("{} reviewed in {}", text::count(page.hunks, "hunk"), page.run.scope),
-    };
-    doc.paragraph(Role::Muted, &state, width);
-    if page.findings.is_empty() && page.left_out.is_none() {
-        doc.blank();
-        doc.push(Line::of(Role::Good, "no findings"));
-    }
-    if !page.findings.is_empty() {
-        doc.heading("Findings", &page.findings.len().to_string());
-    }
-    let digits = page.findings.iter().map(|finding| digits(finding.line_start)).max().unwrap_or(1);
-    for finding in &page.findings {
-        let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.status(&row));
-        let line = Line::of(Role::of_priority(finding.priority), priority_word(finding.priority))
-            .and(Role::of_status(status), &format!(" {} ", app.glyphs.finding(status)))
-            .and(Role::Muted, &format!("{:>digits$}  ", finding.line_start))
-            .and(Role::Normal, &finding.title);
-        doc.push(Line { source: Some(finding.line_start), ..line });
-    }
-}
-
 fn difference(app: &App, diff: &Diff, doc: &mut Doc) {
     let mut head = Line::of(Role::Strong, &diff.path);
     if let Some(old) = &diff.old_path {
@@ -530,65 +338,6 @@ fn difference(app: &App, diff: &Diff, doc: &mut Doc) {
     }
     if let Some(line) = anchored {
         doc.start = line.saturating_sub(6);
-    }
-}
-
-fn log(app: &App, run: Option<&RunRecord>, entries: &[JournalEntry], width: usize, doc: &mut Doc) {
-    if entries.is_empty() {
-        let text = match run.map(|run| run.status) {
-            Some(RunStatus::Pending) => "Waiting for a worker.",
-            _ => "This run has no journal.",
-        };
-        doc.paragraph(Role::Muted, text, width);
-        return;
-    }
-    for entry in entries {
-        entry_line(app, entry, width, doc);
-    }
-    doc.follow = run.is_some_and(|run| !run.status.is_terminal());
-}
-
-fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
-    let time = entry.at.to_zoned(app.zone.clone()).strftime("%H:%M:%S").to_string();
-    const SIGNS: usize = 12;
-    let (word, role, what) = match &entry.event {
-        RunEvent::Started { attempt: 1, .. } => ("started", Role::Muted, "a worker took the run on".to_owned()),
-        RunEvent::Started { attempt, .. } => ("started", Role::Warn, format!("attempt {attempt}")),
-        RunEvent::Phase { status } => ("phase", Role::Muted, status.to_string()),
-        RunEvent::Planned { files, hunks, left_out } => {
-            let out = if left_out.is_empty() { String::new() } else { format!(", {} left out", left_out.len()) };
-            let what =
-                format!("{} in {}{out}", text::count(*hunks as usize, "hunk"), text::count(*files as usize, "file"));
-            ("planned", Role::Muted, what)
-        }
-        RunEvent::Finding { finding } => {
-            let what = format!(
-                "{} {}:{}  {}",
-                priority_word(finding.priority),
-                finding.repo_relative_path,
-                finding.line_start,
-                finding.title
-            );
-            ("finding", Role::of_priority(finding.priority), what)
-        }
-        RunEvent::Covered { file } => ("covered", Role::Good, file.path.clone()),
-        RunEvent::LeftOut { file } => ("left out", Role::Muted, format!("{}: {}", file.path, file.reason)),
-        RunEvent::Note { text } => ("note", Role::Normal, text.clone()),
-        RunEvent::CancelAsked { reason } => ("cancel", Role::Warn, reason.word().replace('_', " ")),
-        RunEvent::Failed { class, summary } => ("failed", Role::Bad, format!("{class}: {summary}")),
-        RunEvent::Finished { status } => ("finished", Role::of_run(*status), status.to_string()),
-        RunEvent::Unknown => ("?", Role::Faint, "an entry of a newer revdeck".to_owned()),
-    };
-    let column = time.len() + 2;
-    for (index, line) in
-        wrap(&text::one_line(&what), width.saturating_sub(column + SIGNS).max(12)).into_iter().enumerate()
-    {
-        let (time, word) = if index == 0 { (time.as_str(), word) } else { ("", "") };
-        doc.push(
-            Line::of(Role::Faint, &format!("{time:<column$}"))
-                .and(role, &format!("{word:<SIGNS$}"))
-                .and(Role::Normal, &line),
-        );
     }
 }
 

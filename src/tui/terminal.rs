@@ -72,9 +72,10 @@ impl Terminal {
     /// Gives it back.
     pub fn leave(&mut self) -> io::Result<()> {
         if TAKEN.swap(false, Ordering::SeqCst) {
-            let written = self.write(LEAVE);
-            disable_raw_mode()?;
-            written?;
+            // The line discipline first: whoever sees the screen given back may type.
+            let cooked = disable_raw_mode();
+            self.write(LEAVE)?;
+            cooked?;
         }
         Ok(())
     }
@@ -96,9 +97,9 @@ pub fn restore_on_panic() {
             return;
         }
         if TAKEN.swap(false, Ordering::SeqCst) {
+            let _ = disable_raw_mode();
             let _ = io::stdout().write_all(LEAVE);
             let _ = io::stdout().flush();
-            let _ = disable_raw_mode();
         }
         before(panic);
     }));

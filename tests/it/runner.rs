@@ -2,6 +2,7 @@
 
 mod kills;
 mod place;
+mod trouble;
 
 use std::process::Stdio;
 
@@ -287,6 +288,24 @@ fn a_run_killed_after_its_output_is_completed_not_lost() {
 }
 
 #[test]
+fn a_clock_that_goes_backwards_keeps_no_finding_addressed() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let first = place.review(&["--commit", &commit, "--wait"]);
+    let id = place.finding_ids(&first).into_iter().next().expect("a finding");
+    let at = |now: &str, arguments: &[&str]| {
+        let mut command = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
+        let output = command.args(arguments).env("REVDECK_NOW", now).output().expect("revdeck starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let status = || place.store().status(&id).expect("readable");
+    at("2031-05-06T07:08:09Z", &["triage", id.as_str(), "addressed", "--reason", "fixed"]);
+    assert_eq!(status(), FindingStatus::Addressed);
+    at("2029-05-06T07:08:09Z", &["review", "--commit", &commit, "--force", "--wait"]);
+    assert_eq!(status(), FindingStatus::Unresolved, "it was claimed first, whatever the clock said");
+}
+
+#[test]
 fn what_was_decided_meets_the_next_report() {
     let place = Place::new();
     let commit = place.commit_modules("one", 1);
@@ -335,13 +354,15 @@ fn a_run_names_what_it_left_out() {
     place.test.git(&["config", "filter.vault.required", "true"]);
     place.test.write("a.key", "secret\n");
     place.test.write("large.py", "x = 1\n".repeat(200_000));
-    let run = place.review(&["--wait", "--fail-on", "none"]);
+    let asked = place.test.revdeck(&["review", "--wait", "--fail-on", "none"]);
+    assert_eq!(asked.status.code(), Some(3), "a part is not clean");
+    let run = place.newest().expect("a run");
     assert_eq!(place.run(&run).status, RunStatus::Completed);
     let (text, json) = shown(&run);
     let left_out = left_out(&json);
     for file in ["a.key: unreadable", "large.py: oversized", "Cargo.lock: lock_file"] {
         assert_eq!(left_out.iter().filter(|left| *left == file).count(), 1, "{file} in {left_out:?}");
     }
-    assert!(text.contains("  a.key: unreadable\n"), "{text}");
+    assert!(text.contains("could not be read: a.key"), "{text}");
     assert!(json["notes"][0].as_str().is_some_and(|note| note.starts_with("a.key is left out as git")), "{json}");
 }

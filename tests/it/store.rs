@@ -14,6 +14,7 @@ use revdeck::store::*;
 
 #[path = "../../benches/support/sample.rs"]
 mod sample;
+mod sound;
 
 struct Place {
     folder: tempfile::TempDir,

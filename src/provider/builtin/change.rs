@@ -3,15 +3,16 @@
 //! A smell of the new version counts when the change touches its lines, and it is new or its figure grew. "New" is
 //! told by what it is about, not by where it stands: code that moved or a function that got another name is not new.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
+use super::anchors::Anchors;
 use super::facts::{Class, Facts, Function};
 use super::language::Language;
 use super::smells::duplicate_code::search::{ChangedFile, CloneReport, CloneSearch};
 use super::smells::{Copies, Smell, complex_functions, god_class};
 use super::source::Parsers;
-use super::{Builtin, FileReport};
-use crate::domain::text::normalize_code;
+use super::{Builtin, FileReport, Hidden};
 use crate::domain::{Kind, LineRange};
 use crate::git::{Hunk, TreeFile};
 
@@ -30,8 +31,9 @@ impl Builtin {
     ) -> Option<Vec<Smell>> {
         let mut new = self.analyze(parsers, path, text, Copies::Ignored)?;
         let smells = std::mem::take(&mut new.smells);
+        let added = Added::of(hunks);
         let (touched, untouched): (Vec<Smell>, Vec<Smell>) =
-            smells.into_iter().partition(|smell| is_touched(smell, hunks));
+            smells.into_iter().partition(|smell| added.overlaps(smell.line_start, smell.line_end));
         if touched.is_empty() {
             return Some(touched);
         }
@@ -78,17 +80,38 @@ impl Builtin {
         let changed: Vec<ChangedFile<'_>> =
             parsed.iter().map(|(_, source, facts, added)| ChangedFile { source, facts, added }).collect();
         let mut report = search.run(&changed, tree, read, self.limits());
-        for (file, _) in &mut report.smells {
+        let mut hidden: HashMap<usize, Hidden> = HashMap::new();
+        for (file, smell) in &mut report.smells {
+            if let Some((_, source, facts, _)) = parsed.get(*file) {
+                let hidden = hidden.entry(*file).or_insert_with(|| self.hidden_in(source, facts));
+                hidden.hide(std::slice::from_mut(smell), source.text);
+            }
             *file = parsed.get(*file).map_or(*file, |(index, ..)| *index);
         }
         report
     }
 }
 
-/// Whether the change has added or changed lines of a smell. A deletion alone makes nothing worse.
-fn is_touched(smell: &Smell, hunks: &[Hunk]) -> bool {
-    let lines = LineRange::new(smell.line_start, smell.line_end);
-    hunks.iter().any(|hunk| hunk.new_lines > 0 && hunk.new_range().overlaps(lines))
+/// The lines that a change added or changed, ready to be asked often. A deletion alone makes nothing worse.
+pub(super) struct Added(Vec<LineRange>);
+
+impl Added {
+    pub fn of(hunks: &[Hunk]) -> Self {
+        let mut lines: Vec<LineRange> = hunks.iter().filter(|hunk| hunk.new_lines > 0).map(Hunk::new_range).collect();
+        lines.sort_unstable();
+        // From each range on its end is the largest so far.
+        let mut last = 0;
+        for range in &mut lines {
+            last = range.end.max(last);
+            range.end = last;
+        }
+        Self(lines)
+    }
+
+    pub fn overlaps(&self, first: u32, last: u32) -> bool {
+        let before = self.0.partition_point(|range| range.start <= last);
+        before.checked_sub(1).and_then(|at| self.0.get(at)).is_some_and(|range| range.end >= first)
+    }
 }
 
 /// The old version, with what of it still stands in the new one taken out.
@@ -97,58 +120,69 @@ struct Before<'a> {
     functions: HashMap<&'a str, &'a Function>,
     classes: HashMap<&'a str, &'a Class>,
     smells: &'a [Smell],
-    /// Old smells without a counterpart among the untouched new ones: by kind and subject, by kind and code.
-    by_subject: HashMap<(Kind, &'a str), Vec<usize>>,
-    by_code: HashMap<(Kind, String), Vec<usize>>,
+    /// Old smells without a counterpart among the untouched new ones, the first in the file last; what is used is taken
+    /// out when it is met.
+    by_both: HashMap<(Kind, Rc<str>, Rc<str>), Vec<usize>>,
+    by_subject: HashMap<(Kind, Rc<str>), Vec<usize>>,
+    by_code: HashMap<(Kind, Rc<str>), Vec<usize>>,
+    /// Those with a figure, by kind and figure.
+    by_figure: BTreeSet<(Kind, u64, usize)>,
     used: Vec<bool>,
 }
 
 impl<'a> Before<'a> {
     fn new(old: &'a FileReport, old_text: &[u8], untouched: &[Smell], text: &[u8], builtin: &'a Builtin) -> Self {
-        let old_lines = Lines::of(old_text);
+        let mut old_lines = Anchors::of(old_text);
         let mut before = Self {
             builtin,
             functions: old.functions.iter().map(|function| (function.name.as_str(), function)).collect(),
             classes: old.classes.iter().map(|class| (class.name.as_str(), class)).collect(),
             smells: &old.smells,
+            by_both: HashMap::new(),
             by_subject: HashMap::new(),
             by_code: HashMap::new(),
+            by_figure: BTreeSet::new(),
             used: vec![false; old.smells.len()],
         };
         // The last comes first out of a `Vec`; reversed, the first in the file is taken first.
         for (index, smell) in old.smells.iter().enumerate().rev() {
-            before.by_subject.entry((smell.kind, smell.subject.as_str())).or_default().push(index);
-            before.by_code.entry((smell.kind, code_of(smell, &old_lines))).or_default().push(index);
+            let (kind, subject): (Kind, Rc<str>) = (smell.kind, smell.subject.as_str().into());
+            let code = old_lines.identity(smell.anchor);
+            before.by_both.entry((kind, Rc::clone(&subject), Rc::clone(&code))).or_default().push(index);
+            before.by_subject.entry((kind, subject)).or_default().push(index);
+            before.by_code.entry((kind, code)).or_default().push(index);
+            before.by_figure.extend(smell.figure.map(|figure| (kind, rank(figure), index)));
         }
-        let lines = Lines::of(text);
+        let mut lines = Anchors::of(text);
         for smell in untouched {
-            before.take(smell, &code_of(smell, &lines));
+            before.take(smell, lines.identity(smell.anchor));
         }
         before
     }
 
     /// The old smell that is this one: the same subject and code, the same subject, the same code.
-    fn take(&mut self, smell: &Smell, code: &str) -> Option<usize> {
-        let subject_key = (smell.kind, smell.subject.as_str());
-        let free = |list: Option<&Vec<usize>>, used: &[bool]| -> Vec<usize> {
-            list.map(|list| list.iter().rev().copied().filter(|&index| !used[index]).collect()).unwrap_or_default()
-        };
-        let of_subject = free(self.by_subject.get(&subject_key), &self.used);
-        let of_code = free(self.by_code.get(&(smell.kind, code.to_owned())), &self.used);
-        let found = of_subject
-            .iter()
-            .find(|index| of_code.contains(index))
-            .or(of_subject.first())
-            .or(of_code.first())
-            .copied()?;
+    fn take(&mut self, smell: &Smell, code: Rc<str>) -> Option<usize> {
+        let (kind, used) = (smell.kind, &self.used);
+        let subject: Rc<str> = smell.subject.as_str().into();
+        let found = free(self.by_both.get_mut(&(kind, Rc::clone(&subject), Rc::clone(&code))), used)
+            .or_else(|| free(self.by_subject.get_mut(&(kind, subject)), used))
+            .or_else(|| free(self.by_code.get_mut(&(kind, code)), used))?;
         self.used[found] = true;
         Some(found)
     }
 
     fn worsened(mut self, touched: Vec<Smell>, new: &FileReport, text: &[u8]) -> Vec<Smell> {
-        let lines = Lines::of(text);
+        let mut lines = Anchors::of(text);
         let matched: Vec<Option<usize>> =
-            touched.iter().map(|smell| self.take(smell, &code_of(smell, &lines))).collect();
+            touched.iter().map(|smell| self.take(smell, lines.identity(smell.anchor))).collect();
+        let functions: HashMap<(&str, u32), &Function> = new
+            .functions
+            .iter()
+            .rev()
+            .map(|function| ((function.name.as_str(), function.line_start), function))
+            .collect();
+        let classes: HashMap<&str, &Class> =
+            new.classes.iter().rev().map(|class| (class.name.as_str(), class)).collect();
         let mut worsened = Vec::new();
         for (mut smell, matched) in touched.into_iter().zip(matched) {
             let matched = matched.or_else(|| self.renamed(&smell)).map(|index| &self.smells[index]);
@@ -157,9 +191,11 @@ impl<'a> Before<'a> {
             }
             let old_name = matched.map_or_else(|| smell.subject.clone(), |old| old.subject.clone());
             if smell.kind == Kind::GodClass {
-                self.add_class_figures(&mut smell, &old_name, new);
+                let class = classes.get(smell.subject.as_str()).copied();
+                self.add_class_figures(&mut smell, self.classes.get(old_name.as_str()).copied(), class);
             } else {
-                self.add_figures(&mut smell, self.functions.get(old_name.as_str()).copied(), new);
+                let function = functions.get(&(smell.subject.as_str(), smell.line_start)).copied();
+                self.add_figures(&mut smell, self.functions.get(old_name.as_str()).copied(), function);
             }
             worsened.push(smell);
         }
@@ -175,9 +211,8 @@ impl<'a> Before<'a> {
     }
 
     /// Figures before and after, for classes.
-    fn add_class_figures(&self, smell: &mut Smell, old_name: &str, new: &FileReport) {
-        let Some(old) = self.classes.get(old_name) else { return };
-        let Some(class) = new.classes.iter().find(|class| class.name == smell.subject) else { return };
+    fn add_class_figures(&self, smell: &mut Smell, old: Option<&Class>, new: Option<&Class>) {
+        let (Some(old), Some(class)) = (old, new) else { return };
         let grown: Vec<String> = god_class::over(class, self.builtin.limits())
             .into_iter()
             .map(|(value, _, what)| {
@@ -199,26 +234,22 @@ impl<'a> Before<'a> {
         smell.explanation = format!("With this change the class grew {grown}. {}", smell.explanation);
     }
 
-    /// An old smell of the same kind whose subject is gone and whose figure is the same: the subject has a new name.
+    /// An old smell of the same kind whose subject is gone and whose figure is not smaller: the subject has a new name.
+    /// Of several the one with the nearest figure.
     fn renamed(&mut self, smell: &Smell) -> Option<usize> {
-        let figure = smell.figure?;
-        let found = self.smells.iter().enumerate().position(|(index, old)| {
-            !self.used[index] && old.kind == smell.kind && old.figure.is_some_and(|old| old >= figure)
-        })?;
-        self.used[found] = true;
-        Some(found)
+        let wanted = (smell.kind, rank(smell.figure?), 0);
+        while let Some(&found) = self.by_figure.range(wanted..).next().filter(|(kind, ..)| *kind == smell.kind) {
+            self.by_figure.remove(&found);
+            if !std::mem::replace(&mut self.used[found.2], true) {
+                return Some(found.2);
+            }
+        }
+        None
     }
 
     /// Figures before and after, for smells of functions.
-    fn add_figures(&self, smell: &mut Smell, old: Option<&Function>, new: &FileReport) {
-        let Some(old) = old else { return };
-        let Some(function) = new
-            .functions
-            .iter()
-            .find(|function| function.line_start == smell.line_start && function.name == smell.subject)
-        else {
-            return;
-        };
+    fn add_figures(&self, smell: &mut Smell, old: Option<&Function>, new: Option<&Function>) {
+        let (Some(old), Some(function)) = (old, new) else { return };
         let grown: Vec<String> = match smell.kind {
             Kind::LongMethod if function.nloc > old.nloc => {
                 vec![format!("grew from {} to {} code lines", old.nloc, function.nloc)]
@@ -247,31 +278,24 @@ impl<'a> Before<'a> {
     }
 }
 
+/// The first of a list that is not used, from its end; the used ones go.
+fn free(list: Option<&mut Vec<usize>>, used: &[bool]) -> Option<usize> {
+    let list = list?;
+    while list.last().is_some_and(|&index| used[index]) {
+        list.pop();
+    }
+    list.last().copied()
+}
+
+/// Figures are not negative: their bits are in their order.
+fn rank(figure: f64) -> u64 {
+    figure.max(0.0).to_bits()
+}
+
 fn verb(kind: Kind, grown: &str) -> String {
     match kind {
         Kind::LongMethod => grown.to_owned(),
         _ => format!("got more complex: {grown}"),
-    }
-}
-
-fn code_of(smell: &Smell, lines: &Lines<'_>) -> String {
-    normalize_code(&lines.range(smell.anchor.0, smell.anchor.1))
-}
-
-/// A text by its lines, counted from 1.
-pub(super) struct Lines<'a>(Vec<&'a [u8]>);
-
-impl<'a> Lines<'a> {
-    pub fn of(text: &'a [u8]) -> Self {
-        Self(text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect())
-    }
-
-    /// Lines `first` to `last`, both included, as far as there are any; bytes that are no UTF-8 replaced.
-    pub fn range(&self, first: u32, last: u32) -> String {
-        let first = (first.max(1) as usize - 1).min(self.0.len());
-        let last = (last as usize).clamp(first, self.0.len());
-        let lines: Vec<_> = self.0[first..last].iter().map(|line| String::from_utf8_lossy(line)).collect();
-        lines.join("\n")
     }
 }
 
@@ -353,6 +377,68 @@ mod tests {
         let expected =
             "function `f` got more complex: cognitive complexity grew from 10 to 21, nesting grew from 4 to 6";
         assert_eq!(titles(Some(&nested(4)), &nested(6)), [expected]);
+    }
+
+    #[test]
+    fn what_a_change_added_is_asked_by_lines() {
+        let hunk = |new_start, new_lines| Hunk { old_start: 1, old_lines: 0, new_start, new_lines };
+        let added = Added::of(&[hunk(30, 2), hunk(5, 3), hunk(4, 20), hunk(50, 0)]);
+        for (first, last, expected) in [
+            (1, 3, false),
+            (1, 4, true),
+            (20, 25, true),
+            (24, 29, false),
+            (31, 31, true),
+            (32, 60, false),
+            (1, 99, true),
+        ] {
+            assert_eq!(added.overlaps(first, last), expected, "{first}-{last}");
+        }
+        assert!(!Added::of(&[]).overlaps(1, 9));
+    }
+
+    #[test]
+    fn a_renamed_function_is_the_one_with_the_nearest_figure() {
+        let old = method("long", 99) + &method("short", 65);
+        let new = method("short_too", 65) + &method("longer", 99);
+        assert_eq!(titles(Some(&old), &new), [""; 0]);
+    }
+
+    #[test]
+    fn many_smells_are_matched_in_few_steps() {
+        let smell = |line: u32| Smell {
+            kind: Kind::MagicNumbers,
+            priority: crate::domain::Priority::P3,
+            severity: crate::domain::Severity::Low,
+            confidence: crate::domain::Confidence::Low,
+            line_start: line,
+            line_end: line,
+            title: String::new(),
+            explanation: String::new(),
+            subject: "the same".to_owned(),
+            anchor: (1, 1),
+            figure: Some(f64::from(line)),
+            quote: None,
+            suggestion: None,
+        };
+        let many = 2_000;
+        let old = FileReport {
+            path: "a.py".to_owned(),
+            language: Language::Python,
+            smells: (1..=many).map(smell).collect(),
+            functions: Vec::new(),
+            classes: Vec::new(),
+            hidden: Hidden::default(),
+        };
+        let builtin = Builtin::default();
+        let mut before = Before::new(&old, b"x\n", &[], b"x\n", &builtin);
+        let taken: Vec<Option<usize>> = (1..=many).map(|line| before.take(&smell(line), "x".into())).collect();
+        assert_eq!(taken, (0..many as usize).map(Some).collect::<Vec<_>>(), "the first in the file first");
+        // Every list is read once: what is used is gone from it, but for the last that was taken.
+        let left: usize = before.by_both.values().map(Vec::len).sum();
+        assert_eq!(left, 1);
+        assert_eq!((before.take(&smell(1), "x".into()), before.renamed(&smell(1))), (None, None));
+        assert!(before.by_figure.is_empty());
     }
 
     #[test]

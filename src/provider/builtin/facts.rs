@@ -45,7 +45,7 @@ pub struct Facts {
     /// For every node the innermost function it stands in; `NONE` outside of functions.
     pub function_of: Vec<u32>,
     /// Parts of the file that are test code though not every function of it is a test (`#[cfg(test)] mod`), as ranges of
-    /// node indices, end excluded, in document order.
+    /// node indices, end excluded, in document order; none overlaps another.
     pub test_ranges: Vec<(u32, u32)>,
     /// The whole file is test code, by its path.
     pub is_test_file: bool,
@@ -71,12 +71,13 @@ impl Facts {
         }
         let node = node as u32;
         let after = self.test_ranges.partition_point(|&(start, _)| start <= node);
-        self.test_ranges[..after].iter().rev().any(|&(_, end)| node < end)
+        after.checked_sub(1).and_then(|last| self.test_ranges.get(last)).is_some_and(|&(_, end)| node < end)
     }
 }
 
 /// Whether a file is test code by its name or a folder on its way: `tests/`, `test_x.py`, `x_test.go`, `x.spec.ts`,
-/// `XTest.java`, `x_spec.rb`, `__tests__/`, benchmarks, fixtures and examples' tests alike.
+/// `XTest.java`, `x_spec.rb`, `x.unittest.cpp`, `testutil.rs`, `__tests__/`, benchmarks, fixtures and examples' tests
+/// alike.
 pub fn is_test_path(path: &str) -> bool {
     let mut parts = path.split('/').rev();
     let name = parts.next().unwrap_or(path);
@@ -90,8 +91,19 @@ pub fn is_test_path(path: &str) -> bool {
                 | "spec"
                 | "specs"
                 | "testdata"
+                | "test_data"
+                | "test-data"
                 | "testing"
+                | "testutil"
+                | "testutils"
+                | "test_util"
+                | "test_utils"
+                | "test-util"
+                | "test-utils"
+                | "fixture"
                 | "fixtures"
+                | "__fixtures__"
+                | "unittest"
                 | "benches"
                 | "e2e"
                 | "cypress"
@@ -103,20 +115,49 @@ pub fn is_test_path(path: &str) -> bool {
         return true;
     }
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    if matches!(stem, "test" | "tests" | "conftest" | "test_helper" | "spec_helper") {
+    if matches!(
+        stem,
+        "test"
+            | "tests"
+            | "conftest"
+            | "test_helper"
+            | "spec_helper"
+            | "testutil"
+            | "testutils"
+            | "test_util"
+            | "test_utils"
+            | "unittest"
+            | "unittests"
+    ) || stem.split(['.', '_', '-']).any(|part| matches!(part, "unittest" | "unittests"))
+    {
         return true;
     }
     let lower_parts =
         |marks: &[&str]| marks.iter().any(|mark| stem.strip_suffix(mark).is_some_and(|rest| !rest.is_empty()));
     stem.starts_with("test_")
         || stem.starts_with("test-")
-        || lower_parts(&["_test", "_tests", "_spec", "-test", "-spec", ".test", ".spec", "_unittest"])
+        || lower_parts(&["_test", "_tests", "_spec", "-test", "-spec", ".test", ".spec", "_testutil", "_test_util"])
         || (matches!(extension, "java" | "cs" | "php" | "kt") && lower_parts(&["Test", "Tests", "TestCase", "IT"]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::builtin::language::Language;
+    use crate::provider::builtin::source::Parsers;
+
+    #[test]
+    fn test_blocks_inside_of_each_other_are_one() {
+        let code = "describe('a', () => { it('b', () => { f(1) }); g(2) });\nh(3);\nit('c', () => { k(4) });\n";
+        let source = Parsers::default().parse("a.js", Language::JavaScript, code.as_bytes()).expect("parses");
+        let facts = Facts::of(&source);
+        assert_eq!(facts.test_ranges.len(), 2);
+        let is_test = |text: &str| {
+            let at = (0..source.nodes.len()).find(|&at| source.text(&source.nodes[at]) == text);
+            facts.is_test_at(at.expect("a node"))
+        };
+        assert_eq!(["1", "2", "3", "4"].map(is_test), [true, true, false, true]);
+    }
 
     #[test]
     fn test_files_are_known_by_their_paths() {
@@ -134,6 +175,15 @@ mod tests {
             "spec/models/user_spec.rb",
             "web/__tests__/a.js",
             "testdata/x.c",
+            "crates/searcher/src/testutil.rs",
+            "crates/searcher/src/testutil/mod.rs",
+            "net/test_util.h",
+            "net/url_test_util.cc",
+            "base/files.unittest.cc",
+            "base/files_unittest.cc",
+            "base/files.unittest.in.cc",
+            "web/fixtures/user.rb",
+            "pkg/testdata/a/b.go",
         ] {
             assert!(is_test_path(path), "{path}");
         }
@@ -145,6 +195,8 @@ mod tests {
             "Test.java.rs",
             "testify.go",
             "src/Testament.java",
+            "src/testutility.rs",
+            "src/fixtures.py",
         ] {
             assert!(!is_test_path(path), "{path}");
         }

@@ -66,8 +66,14 @@ impl Builtin {
         report.unreadable.sort();
         if self.limits().duplicate_code.enabled {
             for (path, smell) in copies.find_all(&mut |path| std::fs::read(path).ok(), self.limits()) {
-                if let Ok(found) = report.files.binary_search_by(|file| file.path.cmp(&path)) {
-                    report.files[found].smells.push(smell);
+                if let Ok(found) = report.files.binary_search_by(|file| file.path.cmp(&path))
+                    && let Some(file) = report.files.get_mut(found)
+                {
+                    let mut smell = [smell];
+                    if !file.hidden.is_empty() {
+                        file.hidden.hide(&mut smell, &std::fs::read(&path).unwrap_or_default());
+                    }
+                    file.smells.extend(smell);
                 }
             }
             for file in &mut report.files {

@@ -580,7 +580,14 @@ impl<'s, 'a> Reader<'s, 'a> {
                 }
             }
         }
-        self.facts.test_ranges.sort_unstable();
+        // Nodes lie within each other or apart: what does not begin within the last range is a range of its own.
+        self.facts.test_ranges.sort_unstable_by_key(|&(start, end)| (start, std::cmp::Reverse(end)));
+        let mut covered = 0;
+        self.facts.test_ranges.retain(|&(start, end)| {
+            let is_outer = start >= covered;
+            covered = covered.max(end);
+            is_outer
+        });
         self.facts
     }
 }

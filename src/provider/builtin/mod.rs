@@ -2,6 +2,7 @@
 //!
 //! A file is parsed once, its tree flattened once into [`source::Node`]s, and every smell reads that array.
 
+mod anchors;
 mod change;
 pub mod facts;
 mod findings;
@@ -19,12 +20,14 @@ pub use change::ChangedText;
 pub use findings::to_findings;
 pub use folder::{FolderError, FolderReport};
 pub use smells::duplicate_code::search::{CloneReport, CloneSearch};
+pub use smells::hardcoded_configuration::{Hidden, redact};
 
 use facts::{Class, Facts, Function};
 use language::Language;
 use limits::Limits;
+use smells::hardcoded_configuration::Held;
 use smells::{Copies, Smell};
-use source::Parsers;
+use source::{Parsers, Source};
 
 /// The built-in reviewer with its thresholds.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +45,8 @@ pub struct FileReport {
     /// In document order, with their figures.
     pub functions: Vec<Function>,
     pub classes: Vec<Class>,
+    /// What of the file must not be shown.
+    pub hidden: Hidden,
 }
 
 impl Builtin {
@@ -58,11 +63,23 @@ impl Builtin {
         self.analyze(parsers, path, text, Copies::Reported)
     }
 
+    /// What of a file must not be shown: keys by their shape, secrets by their name, passwords in addresses. Nothing for
+    /// files that are not in one of our languages but what [`redact`] finds.
+    pub fn hidden(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Hidden {
+        let source = Language::detect(path, text).and_then(|language| parsers.parse(path, language, text));
+        source.map_or_else(|| Hidden::by_shape(text), |source| self.hidden_in(&source, &Facts::of(&source)))
+    }
+
+    fn hidden_in(&self, source: &Source<'_>, facts: &Facts) -> Hidden {
+        Held::of(source, facts, &self.limits).into_hidden()
+    }
+
     fn analyze(&self, parsers: &mut Parsers, path: &str, text: &[u8], copies: Copies) -> Option<FileReport> {
         let language = Language::detect(path, text)?;
         let source = parsers.parse(path, language, text)?;
         let facts = Facts::of(&source);
-        let smells = smells::check_all(&source, &facts, &self.limits, copies);
-        Some(FileReport { path: path.to_owned(), language, smells, functions: facts.functions, classes: facts.classes })
+        let (smells, hidden) = smells::check_all(&source, &facts, &self.limits, copies);
+        let Facts { functions, classes, .. } = facts;
+        Some(FileReport { path: path.to_owned(), language, smells, functions, classes, hidden })
     }
 }

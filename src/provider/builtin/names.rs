@@ -103,8 +103,7 @@ fn function_declarator(source: &Source<'_>, spec: &Spec, index: NodeIndex) -> Op
 
 /// `TEST_CASE("name") { ... }`: a block behind a call without a semicolon is the body of a function that a macro makes.
 pub(super) fn macro_head<'a>(source: &Source<'a>, spec: &Spec, index: NodeIndex) -> Option<Head<'a>> {
-    let parent = source.nodes[index].parent as usize;
-    let before = source.children(parent).take_while(|&child| child < index).last()?;
+    let before = source.sibling_before(index)?;
     let call = source.children(before).next()?;
     let semicolon = source.children(before).last()?;
     let is_open = source.nodes[semicolon].is_error() && spec.bits(source.nodes[call].kind) & spec::CALL != 0;

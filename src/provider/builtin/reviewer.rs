@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Builtin;
+use super::change::Added;
 use super::facts::Facts;
 use super::findings::to_findings;
 use super::language::Language;
@@ -71,6 +72,39 @@ enum Outcome {
     LeftOut { reason: LeftOutReason, note: Option<String> },
 }
 
+impl Outcome {
+    fn failed() -> Self {
+        let note = "the analysis failed on this file; that is a fault of revdeck".to_owned();
+        Self::LeftOut { reason: LeftOutReason::Unreadable, note: Some(note) }
+    }
+}
+
+/// The report about files of which each has one outcome; a file without one, because the thread that had it is gone, was
+/// not read.
+fn assembled(files: &[FileChange], done: Vec<(usize, Outcome)>) -> Report {
+    let mut outcomes: Vec<Option<Outcome>> = files.iter().map(|_| None).collect();
+    for (index, outcome) in done {
+        if let Some(slot) = outcomes.get_mut(index) {
+            *slot = Some(outcome);
+        }
+    }
+    let mut report = Report::default();
+    for (file, outcome) in files.iter().zip(outcomes) {
+        let path = file.path.clone();
+        match outcome.unwrap_or_else(Outcome::failed) {
+            Outcome::Reviewed { findings, lines } => {
+                report.findings.extend(findings);
+                report.read.push(FileRead { path, lines });
+            }
+            Outcome::LeftOut { reason, note } => {
+                report.notes.extend(note.map(|note| format!("{path}: {note}")));
+                report.left_out.push(LeftOut { path, reason });
+            }
+        }
+    }
+    report
+}
+
 impl BuiltinReviewer {
     /// A reviewer of `snapshot` with the thresholds `smells`, as TOML.
     ///
@@ -116,7 +150,7 @@ impl BuiltinReviewer {
                 stop.store(true, Ordering::Relaxed);
             }
         };
-        let mut done: Vec<(usize, Outcome)> = std::thread::scope(|scope| {
+        let done: Vec<(usize, Outcome)> = std::thread::scope(|scope| {
             let helper = (files.len() >= WORTH_A_THREAD).then(|| {
                 let thread = std::thread::Builder::new().name("review".to_owned()).stack_size(STACK);
                 thread.spawn_scoped(scope, || work(&|| ())).ok()
@@ -130,25 +164,21 @@ impl BuiltinReviewer {
         if stop.load(Ordering::Relaxed) {
             return Err(ReviewerError::Cancelled);
         }
-        done.sort_by_key(|(index, _)| *index);
-        let mut report = Report::default();
-        for (index, outcome) in done {
-            let Some(path) = files.get(index).map(|file| file.path.clone()) else { continue };
-            match outcome {
-                Outcome::Reviewed { findings, lines } => {
-                    report.findings.extend(findings);
-                    report.read.push(FileRead { path, lines });
-                }
-                Outcome::LeftOut { reason, note } => {
-                    report.notes.extend(note.map(|note| format!("{path}: {note}")));
-                    report.left_out.push(LeftOut { path, reason });
-                }
-            }
-        }
-        Ok(report)
+        Ok(assembled(files, done))
     }
 
+    /// What became of one file, whatever happens.
     fn file(&self, parsers: &mut Parsers, file: &FileChange) -> Outcome {
+        match catch_unwind(AssertUnwindSafe(|| self.read(parsers, file))) {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                *parsers = Parsers::default();
+                Outcome::failed()
+            }
+        }
+    }
+
+    fn read(&self, parsers: &mut Parsers, file: &FileChange) -> Outcome {
         let text = match self.blob(&file.new_blob) {
             Ok(text) => text,
             Err(error) => {
@@ -159,17 +189,11 @@ impl BuiltinReviewer {
             let old = self.blob(file.old_blob.as_deref()?).ok()?;
             Some((file.old_path.clone().unwrap_or_else(|| file.path.clone()), old))
         };
-        let review = || self.builtin.review_change(parsers, &file.path, &text, &file.hunks, old);
-        match catch_unwind(AssertUnwindSafe(review)) {
-            Ok(Some(smells)) => {
+        match self.builtin.review_change(parsers, &file.path, &text, &file.hunks, old) {
+            Some(smells) => {
                 Outcome::Reviewed { findings: self.findings(&smells, &file.path, &text), lines: lines_of(&text) }
             }
-            Ok(None) => Outcome::LeftOut { reason: LeftOutReason::UnsupportedLanguage, note: None },
-            Err(_) => {
-                *parsers = Parsers::default();
-                let note = "the analysis failed on this file; that is a fault of revdeck".to_owned();
-                Outcome::LeftOut { reason: LeftOutReason::Unreadable, note: Some(note) }
-            }
+            None => Outcome::LeftOut { reason: LeftOutReason::UnsupportedLanguage, note: None },
         }
     }
 
@@ -216,9 +240,16 @@ impl BuiltinReviewer {
             .collect();
         let found = search.run(&changed, &tree, &mut |blob| repo.blob(blob).ok(), self.builtin.limits());
         let mut report = Report { notes: found.notes, ..Report::default() };
-        for (index, (file, source, ..)) in parsed.iter().enumerate() {
-            let smells: Vec<Smell> =
-                found.smells.iter().filter(|(at, _)| *at == index).map(|(_, smell)| smell.clone()).collect();
+        let mut smells_of: Vec<Vec<Smell>> = parsed.iter().map(|_| Vec::new()).collect();
+        for (index, smell) in found.smells {
+            if let Some(smells) = smells_of.get_mut(index) {
+                smells.push(smell);
+            }
+        }
+        for ((file, source, facts, _), mut smells) in parsed.iter().zip(smells_of) {
+            if !smells.is_empty() {
+                self.builtin.hidden_in(source, facts).hide(&mut smells, source.text);
+            }
             report.findings.extend(self.findings(&smells, &file.path, source.text));
             report.read.push(FileRead { path: file.path.clone(), lines: lines_of(source.text) });
         }
@@ -242,19 +273,20 @@ impl BuiltinReviewer {
         let mut read = |path: &str| self.blob(&by_path.get(path)?.new_blob).ok();
         let found = index.find_all(&mut read, self.builtin.limits());
         let mut report = Report::default();
+        let mut parsers = Parsers::default();
         for group in found.chunk_by(|(one, _), (other, _)| one == other) {
             let Some((path, _)) = group.first() else { continue };
             let Some(file) = by_path.get(path.as_str()) else { continue };
             let Ok(text) = self.blob(&file.new_blob) else { continue };
-            let added = added(file);
-            let smells: Vec<Smell> = group
+            let added = Added::of(&file.hunks);
+            let mut smells: Vec<Smell> = group
                 .iter()
                 .map(|(_, smell)| smell.clone())
-                .filter(|smell| {
-                    let lines = LineRange::new(smell.line_start, smell.line_end);
-                    added.iter().any(|added| added.overlaps(lines))
-                })
+                .filter(|smell| added.overlaps(smell.line_start, smell.line_end))
                 .collect();
+            if !smells.is_empty() {
+                self.builtin.hidden(&mut parsers, path, &text).hide(&mut smells, &text);
+            }
             report.findings.extend(self.findings(&smells, path, &text));
             report.read.push(FileRead { path: path.clone(), lines: lines_of(&text) });
         }
@@ -310,6 +342,27 @@ fn failed(error: GitError) -> ReviewerError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::ChangeKind;
+
+    #[test]
+    fn a_file_that_no_thread_gave_back_is_left_out_and_said() {
+        let files: Vec<FileChange> = ["a.rs", "b.rs", "c.rs"]
+            .map(|path| FileChange {
+                path: path.to_owned(),
+                old_path: None,
+                kind: ChangeKind::Added,
+                old_blob: None,
+                new_blob: String::new(),
+                hunks: Vec::new(),
+            })
+            .into();
+        let reviewed = |lines| Outcome::Reviewed { findings: Vec::new(), lines };
+        let report = assembled(&files, vec![(2, reviewed(7)), (0, reviewed(5))]);
+        let read: Vec<_> = report.read.iter().map(|file| (file.path.as_str(), file.lines)).collect();
+        assert_eq!(read, [("a.rs", 5), ("c.rs", 7)]);
+        assert_eq!(report.left_out, [LeftOut { path: "b.rs".into(), reason: LeftOutReason::Unreadable }]);
+        assert!(report.notes.len() == 1 && report.notes[0].starts_with("b.rs: "), "{:?}", report.notes);
+    }
 
     #[test]
     fn the_policy_version_moves_with_the_thresholds() {

@@ -131,6 +131,18 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// The child of the same parent that ends where a node begins. Over all nodes of a file this takes as many steps as
+    /// there are nodes: each lies on the last edge of one sibling only.
+    pub fn sibling_before(&self, index: NodeIndex) -> Option<NodeIndex> {
+        let parent = self.nodes[index].parent;
+        // The node just before is the parent, or the last one inside of the sibling.
+        let mut at = index.checked_sub(1).filter(|&at| at != parent as usize)?;
+        while self.nodes[at].parent != parent {
+            at = self.nodes[at].parent as usize;
+        }
+        Some(at)
+    }
+
     /// The indices of everything below a node.
     pub fn descendants(&self, parent: NodeIndex) -> std::ops::Range<NodeIndex> {
         parent + 1..self.nodes[parent].end_index as usize
@@ -187,6 +199,19 @@ mod tests {
                 assert!(parent.start <= node.start && node.end <= parent.end, "{language:?}");
             }
         }
+    }
+
+    #[test]
+    fn siblings_are_found_backwards() {
+        let source = Parsers::default().parse("a.c", Language::C, b"{}\n{ f(1, (2)); }\nint x;\n{}\n").expect("parses");
+        for parent in 0..source.nodes.len() {
+            let children: Vec<NodeIndex> = source.children(parent).collect();
+            for (number, &child) in children.iter().enumerate() {
+                let before = number.checked_sub(1).map(|before| children[before]);
+                assert_eq!(source.sibling_before(child), before, "{child}");
+            }
+        }
+        assert_eq!(source.sibling_before(0), None);
     }
 
     #[test]

@@ -44,6 +44,12 @@ fn plan(files: usize, unit_files: usize) -> Plan {
     }
 }
 
+/// A report that says that these files were read, of 50 lines each.
+fn read(files: &[usize], findings: Vec<Finding>) -> Report {
+    let read = files.iter().map(|index| FileRead { path: format!("f{index}.rs"), lines: 50 }).collect();
+    Report { findings, read, ..Report::default() }
+}
+
 /// A reviewer that answers the same about the same file, and about all files together.
 #[derive(Debug, Clone)]
 struct Script {
@@ -115,12 +121,15 @@ fn start(engine: &mut Engine, plan: Plan) -> Vec<String> {
 fn findings_are_recorded_before_their_file_is_covered() {
     let mut engine = Engine::new();
     assert_eq!(start(&mut engine, plan(3, 2)), ["planned 4 6 1", "review Files [0, 1]"]);
-    let report = Report { findings: vec![finding("f1.rs", 2, 4, 2), finding("f0.rs", 1, 3, 1)], ..Report::default() };
+    let report = read(&[0, 1], vec![finding("f1.rs", 2, 4, 2), finding("f0.rs", 1, 3, 1)]);
     assert_eq!(
         names(&engine.handle(Event::Reported(report))),
         ["finding f0.rs:1", "covered f0.rs", "finding f1.rs:2", "covered f1.rs", "review Files [2]"]
     );
-    assert_eq!(names(&engine.handle(Event::Reported(Report::default()))), ["covered f2.rs", "review Whole [0, 1, 2]"]);
+    assert_eq!(
+        names(&engine.handle(Event::Reported(read(&[2], Vec::new())))),
+        ["covered f2.rs", "review Whole [0, 1, 2]"]
+    );
     assert_eq!(
         names(&engine.handle(Event::Reported(Report::default()))),
         ["finish 2 findings in 3 files: 1 p1, 1 p2; 1 file left out"]
@@ -156,12 +165,29 @@ fn what_cannot_be_true_is_set_aside_and_said() {
 }
 
 #[test]
+fn a_file_of_which_nothing_was_said_is_not_covered() {
+    let mut engine = Engine::new();
+    start(&mut engine, plan(2, 2));
+    let effects = engine.handle(Event::Reported(read(&[1], vec![finding("f1.rs", 1, 1, 2)])));
+    assert_eq!(
+        names(&effects),
+        [
+            "left out f0.rs unreadable",
+            "finding f1.rs:1",
+            "covered f1.rs",
+            "note f0.rs: the reviewer did not say that it read this file",
+            "review Whole [0, 1]",
+        ]
+    );
+}
+
+#[test]
 fn a_failed_unit_is_left_out_and_the_run_goes_on() {
     let failure = || Event::Failed { class: ErrorClass::Reviewer, summary: "no".into() };
     let mut engine = Engine::new();
     start(&mut engine, plan(2, 1));
     assert_eq!(names(&engine.handle(failure())), ["failure no", "left out f0.rs unreadable", "review Files [1]"]);
-    engine.handle(Event::Reported(Report::default()));
+    engine.handle(Event::Reported(read(&[1], Vec::new())));
     let effects = engine.handle(failure());
     let Some(Effect::Finish(outcome)) = effects.last() else { panic!("{effects:?}") };
     assert_eq!(outcome.status, RunStatus::Completed);
@@ -189,7 +215,7 @@ fn a_cancelled_run_keeps_what_it_found_and_says_what_it_did_not_reach() {
     ] {
         let mut engine = Engine::new();
         start(&mut engine, plan(2, 1));
-        engine.handle(Event::Reported(Report { findings: vec![finding("f0.rs", 1, 1, 2)], ..Report::default() }));
+        engine.handle(Event::Reported(read(&[0], vec![finding("f0.rs", 1, 1, 2)])));
         let effects = engine.handle(Event::CancelAsked(reason));
         let [Effect::Append(RunEvent::CancelAsked { .. }), Effect::Finish(outcome)] = &effects[..] else {
             panic!("{effects:?}")

@@ -31,7 +31,7 @@ fn with_page(columns: u16, rows: u16) -> App {
         FileRow { path: "src/mail.rs".into(), counts: [0; 4], state: FileState::Covered },
         FileRow { path: "Cargo.lock".into(), counts: [0; 4], state: FileState::LeftOut("lock file") },
     ];
-    send(&mut app, Message::Files { run: run_id(3), files });
+    send(&mut app, Message::Files { run: run_id(3), files: Some(files) });
     app
 }
 

@@ -191,7 +191,7 @@ fn changed_under_detail(app: &mut App, same_finding: bool) {
     if !app.files_of.is_empty() {
         let live = app.view.run_index(&app.files_of).is_some_and(|index| !app.view.run(index).status.is_terminal());
         if live || app.files.iter().any(|file| file.state == FileState::Waiting) {
-            app.files_of.clear();
+            app.files_asked.clear();
         }
     }
 }
@@ -238,11 +238,14 @@ pub fn files_from_view(app: &mut App, run: &str) {
 }
 
 /// The files of a run as its output or its journal tells them.
-pub fn files_loaded(app: &mut App, run: &str, files: Vec<FileRow>) {
-    if run == app.files_of {
-        let selected = app.file().map(|file| file.path.clone());
-        set_files(app, files, selected);
+pub fn files_loaded(app: &mut App, run: &str, files: Option<Vec<FileRow>>) {
+    if run != app.files_asked {
+        return;
     }
+    let Some(files) = files else { return files_from_view(app, run) };
+    let selected = app.file().filter(|_| app.files_of == run).map(|file| file.path.clone());
+    app.files_of = run.to_owned();
+    set_files(app, files, selected);
 }
 
 fn set_files(app: &mut App, files: Vec<FileRow>, selected: Option<String>) {

@@ -87,12 +87,6 @@ fn follow(app: &mut App, commands: &mut Vec<Command>) {
         app.subject = subject;
         app.scroll = 0;
     }
-    if let Some(run) = app.run().map(|run| run.id.to_owned())
-        && run != app.files_of
-    {
-        data::files_from_view(app, &run);
-        commands.push(Command::LoadFiles { run });
-    }
     let wanted = (app.subject.clone(), app.tab);
     let shown = app.detail.as_ref().is_some_and(|(subject, tab, _)| (subject, *tab) == (&wanted.0, wanted.1));
     if app.subject == Subject::Nothing && app.tab != Tab::Ledger {
@@ -110,6 +104,16 @@ fn follow(app: &mut App, commands: &mut Vec<Command>) {
         }
         app.loading = Some(wanted.clone());
         commands.push(Command::Load { subject: wanted.0, tab: wanted.1 });
+    }
+    // The files follow when they are read, like the page; only the very first ones are what the view knows.
+    if let Some(run) = app.run().map(|run| run.id.to_owned())
+        && run != app.files_asked
+    {
+        if app.files_of.is_empty() {
+            data::files_from_view(app, &run);
+        }
+        app.files_asked.clone_from(&run);
+        commands.push(Command::LoadFiles { run });
     }
     let width = app.layout().body(Pane::Detail).map_or(0, |area| area.width);
     if width != app.doc_width && width > 0 {

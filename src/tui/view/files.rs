@@ -16,7 +16,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     if !app.files.is_empty() {
         facts.push((app.files.len().to_string(), Role::Muted));
     }
-    if let Some(run) = app.run() {
+    if let Some(run) = app.view.run_index(&app.files_of).map(|index| app.view.run(index)) {
         facts.push((format!("of {}", run.scope), Role::Faint));
     }
     frame::title(painter, area, Pane::Files, "Files", &facts, if app.files.is_empty() { "" } else { runs::COUNTS });

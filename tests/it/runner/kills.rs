@@ -140,7 +140,10 @@ fn kill_workers(place: &Place, hunt: &Hunt, mut dice: Dice) {
                 .filter(|run| run.status.is_working())
                 .filter_map(|run| run.id.parse::<RunId>().ok())
                 .find(|run| !chosen.contains(run) && store.is_live(run).unwrap_or(false));
-            run.inspect(|run| drop(chosen.insert(run.clone())))
+            if let Some(run) = &run {
+                chosen.insert(run.clone());
+            }
+            run
         };
         let Some(run) = chosen else {
             std::thread::sleep(Duration::from_millis(2));

@@ -1,9 +1,10 @@
 //! HARDCODED_CONFIGURATION: secrets by their shape, secrets by their name and entropy, addresses of services.
 //!
-//! No part of a smell holds a secret: at most its first four characters and its length. The quoted line is redacted, with
-//! every other secret on it. Test code is left alone but for keys that look like a provider's own.
+//! No part of a smell holds a secret, of whatever kind the smell is: at most its first four characters and its length, see
+//! [`Hidden`]. Test code is left alone but for keys that look like a provider's own.
 
 mod addresses;
+mod hidden;
 mod secrets;
 #[cfg(test)]
 mod tests;
@@ -11,9 +12,10 @@ mod tests;
 use std::sync::LazyLock;
 
 use self::addresses::Address;
+pub use self::hidden::Hidden;
 use self::secrets::Secret;
 use super::Smell;
-use super::syntax::{Fields, KindMap, compact, is_word, last_name};
+use super::syntax::{Fields, KindMap, capital, compact, is_word, last_name};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::language::Language;
@@ -104,13 +106,23 @@ const TEXT_PARTS: &[&str] = &[
     "variable_name",
 ];
 
-/// See the module.
-pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
-    let limits = &limits.hardcoded_configuration;
-    let mut secrets: Vec<Secret<'_>> = secrets::by_shape(source.text).collect();
-    let mut addresses: Vec<(NodeIndex, Address<'_>)> = Vec::new();
-    let lenient_file = facts.is_test_file || is_sample(source.path);
-    if !lenient_file {
+/// What a file holds: secrets, whoever may show them, and addresses.
+pub struct Held<'a> {
+    /// By place; none overlaps another.
+    secrets: Vec<Secret<'a>>,
+    /// With the byte of the file that they begin at.
+    addresses: Vec<(NodeIndex, usize, Address<'a>)>,
+    hidden: Hidden,
+}
+
+impl<'a> Held<'a> {
+    /// Reads a file. Secrets are looked for in test code as well: they are hidden there, if not reported.
+    pub fn of(source: &Source<'a>, facts: &Facts, limits: &Limits) -> Self {
+        let limits = &limits.hardcoded_configuration;
+        let mut secrets: Vec<Secret<'a>> = secrets::by_shape(source.text).collect();
+        let shaped = secrets.len();
+        let mut addresses = Vec::new();
+        let wants_addresses = limits.addresses && !is_lenient(source, facts);
         let shapes = &SHAPES[source.language.index()];
         for (index, node) in source.nodes.iter().enumerate() {
             if !shapes.texts.contains(node.kind) {
@@ -118,28 +130,62 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
             }
             let text = Text::of(source, index);
             let Some(content) = text.content else { continue };
-            if let Some(secret) = text.secret(source, shapes, index, content, limits)
-                && !facts.is_test_at(index)
-            {
-                if !secrets.iter().any(|known| known.overlaps(&secret)) {
-                    secrets.push(secret);
-                }
-            } else if limits.addresses
+            if let Some(secret) = text.secret(source, shapes, index, content, limits) {
+                secrets.push(secret);
+            } else if wants_addresses
                 && let Some(address) = addresses::find(content, limits, || named_by(source, shapes, index))
                 && !facts.is_test_at(index)
             {
-                addresses.push((index, address));
+                addresses.push((index, text.start, address));
             }
         }
+        // Where two overlap the shape knows better than the name.
+        let (by_shape, by_name) = secrets.split_at(shaped);
+        let is_known = |secret: &Secret<'_>| {
+            let at = by_shape.partition_point(|known| known.start + known.text.len() <= secret.start);
+            by_shape.get(at).is_some_and(|known| known.overlaps(secret))
+        };
+        let mut all: Vec<Secret<'a>> = by_name.iter().copied().filter(|secret| !is_known(secret)).collect();
+        all.extend_from_slice(by_shape);
+        all.sort_by_key(|secret| secret.start);
+        let mut end = 0;
+        all.retain(|secret| {
+            let is_apart = secret.start >= end;
+            end = end.max(secret.start + secret.text.len());
+            is_apart
+        });
+        let hidden = Hidden::new(source.text, &all);
+        Self { secrets: all, addresses, hidden }
     }
-    secrets.sort_by_key(|secret| secret.start);
+
+    pub fn hidden(&self) -> &Hidden {
+        &self.hidden
+    }
+
+    pub fn into_hidden(self) -> Hidden {
+        self.hidden
+    }
+}
+
+/// Test code and samples hold made-up secrets.
+fn is_lenient(source: &Source<'_>, facts: &Facts) -> bool {
+    facts.is_test_file || is_sample(source.path)
+}
+
+/// See the module. The quotes are set by [`Hidden::hide`], for smells of all kinds alike.
+pub fn check(source: &Source<'_>, facts: &Facts, held: &Held<'_>, out: &mut Vec<Smell>) {
+    let lenient = is_lenient(source, facts);
     let mut lines = Lines::new(source.text);
-    for secret in &secrets {
-        let in_test = lenient_file || facts.is_test_at(node_at(source, secret.start));
-        out.push(secret_smell(secret, &secrets, source, &mut lines, in_test));
+    for secret in &held.secrets {
+        let in_test = lenient || facts.is_test_at(node_at(source, secret.start));
+        if in_test && !secret.by_shape {
+            continue;
+        }
+        out.push(secret_smell(secret, &mut lines, in_test));
     }
-    for (index, address) in addresses {
-        out.push(address_smell(source, index, &address, &secrets, facts));
+    for (index, start, address) in &held.addresses {
+        let shown = held.hidden.redacted(address.text.as_bytes(), *start);
+        out.push(address_smell(source, *index, &compact(&shown, 60), address, facts));
     }
 }
 
@@ -152,12 +198,8 @@ pub(super) fn looks_secret(text: &str) -> bool {
 
 /// A text with every secret in it that is recognised by its shape replaced; for code that is going to be shown.
 pub fn redact(text: &str) -> std::borrow::Cow<'_, str> {
-    let mut found = secrets::by_shape(text.as_bytes()).peekable();
-    if found.peek().is_none() {
-        return text.into();
-    }
-    let found: Vec<Secret<'_>> = found.collect();
-    redacted(text, 0, &found).into()
+    let hidden = Hidden::by_shape(text.as_bytes());
+    if hidden.is_empty() { text.into() } else { hidden.redacted(text.as_bytes(), 0).into() }
 }
 
 /// A string literal and its content.
@@ -193,7 +235,14 @@ impl<'a> Text<'a> {
     ) -> Option<Secret<'a>> {
         if let Some(password) = addresses::credentials(content) {
             let start = self.start + (password.as_ptr() as usize - content.as_ptr() as usize);
-            return Some(Secret { start, text: password, sort: "a password in an address", name: "", certain: true });
+            return Some(Secret {
+                start,
+                text: password,
+                sort: "a password in an address",
+                name: "",
+                certain: true,
+                by_shape: false,
+            });
         }
         if self.has_code || content.len() < 8 {
             return None;
@@ -205,6 +254,7 @@ impl<'a> Text<'a> {
             sort: "a secret",
             name,
             certain: false,
+            by_shape: false,
         })
     }
 }
@@ -312,14 +362,6 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The whole line around a byte, with its offset.
-fn line_around(text: &[u8], at: usize) -> (usize, &[u8]) {
-    let at = at.min(text.len());
-    let start = text[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let end = text[at..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |end| at + end);
-    (start, &text[start..end])
-}
-
 /// `AKIA…(20 characters)`.
 fn masked(secret: &str) -> String {
     let count = secret.chars().count();
@@ -328,33 +370,8 @@ fn masked(secret: &str) -> String {
     format!("{}…({count} characters)", secret.chars().take(shown).collect::<String>())
 }
 
-/// A piece of the file, that starts at `offset`, with the secrets in it masked.
-fn redacted(piece: &str, offset: usize, secrets: &[Secret<'_>]) -> String {
-    let mut clean = String::with_capacity(piece.len());
-    let mut at = 0;
-    for secret in secrets {
-        let start = secret.start.saturating_sub(offset).clamp(at, piece.len());
-        let end = (secret.start + secret.text.len()).saturating_sub(offset).min(piece.len());
-        if end <= start || secret.start + secret.text.len() <= offset {
-            continue;
-        }
-        clean.push_str(piece.get(at..start).unwrap_or(""));
-        clean.push_str(&masked(secret.text));
-        at = end;
-    }
-    clean.push_str(piece.get(at..).unwrap_or(""));
-    clean
-}
-
-fn secret_smell(
-    secret: &Secret<'_>,
-    all: &[Secret<'_>],
-    source: &Source<'_>,
-    lines: &mut Lines<'_>,
-    in_test: bool,
-) -> Smell {
+fn secret_smell(secret: &Secret<'_>, lines: &mut Lines<'_>, in_test: bool) -> Smell {
     let line = lines.of(secret.start);
-    let (offset, whole) = line_around(source.text, secret.start);
     let shown = masked(secret.text);
     let of = if secret.name.is_empty() { String::new() } else { format!(" for `{}`", secret.name) };
     let grade = match (secret.certain, in_test) {
@@ -375,16 +392,16 @@ fn secret_smell(
         confidence: grade.2,
         line_start: line,
         line_end: line,
-        title: format!("{}{of} stands in the code: {shown}", secret.sort),
+        title: format!("{}{of} stands in the code: {shown}", capital(secret.sort)),
         explanation: format!(
-            "{shown} is taken for {}{of}: {why}; whoever can read the repository or its history has it.",
+            "`{shown}` is taken for {}{of}: {why}. Whoever can read the repository or its history has it.",
             secret.sort
         ),
         // Not the secret, yet another for another secret.
         subject: format!("{}{of} {}", secret.sort, &blake3::hash(secret.text.as_bytes()).to_hex()[..12]),
         anchor: (line, line),
         figure: None,
-        quote: Some(redacted(&String::from_utf8_lossy(whole), offset, all)),
+        quote: None,
         suggestion: Some(Suggestion {
             text: "Revoke it, read it from the environment or a secret store, and take it out of the history."
                 .to_owned(),
@@ -394,19 +411,8 @@ fn secret_smell(
     }
 }
 
-fn address_smell(
-    source: &Source<'_>,
-    index: NodeIndex,
-    address: &Address<'_>,
-    secrets: &[Secret<'_>],
-    facts: &Facts,
-) -> Smell {
-    let node = &source.nodes[index];
-    let line = node.row + 1;
-    let shown = compact(address.text, 60);
-    let (offset, whole) = line_around(source.text, node.start as usize);
-    let whole_text = String::from_utf8_lossy(whole);
-    let quote = redacted(&whole_text, offset, secrets);
+fn address_smell(source: &Source<'_>, index: NodeIndex, shown: &str, address: &Address<'_>, facts: &Facts) -> Smell {
+    let line = source.nodes[index].row + 1;
     let place = facts.function_at(index).map_or(String::new(), |function| format!(" in `{}`", function.name));
     Smell {
         kind: Kind::HardcodedConfiguration,
@@ -415,15 +421,15 @@ fn address_smell(
         confidence: if address.certain { Confidence::Medium } else { Confidence::Low },
         line_start: line,
         line_end: line,
-        title: format!("{} is fixed in the code: {shown}", address.sort),
+        title: format!("{} is fixed in the code: {shown}", capital(address.sort)),
         explanation: format!(
-            "{shown}{place} is {} that changes with the place the program runs at, and only a new build changes it.",
+            "`{shown}`{place} is {} that changes with the place the program runs at, and only a new build changes it.",
             address.sort
         ),
-        subject: shown,
+        subject: shown.to_owned(),
         anchor: (line, line),
         figure: None,
-        quote: (quote != whole_text).then_some(quote),
+        quote: None,
         suggestion: Some(Suggestion {
             text: "Read it from the settings or the environment.".to_owned(),
             replacement: None,

@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 
 use self::roles::{Role, Roles};
 use super::Smell;
+use super::hardcoded_configuration::Hidden;
 use super::syntax::{commented, has_word, is_upper_case, last_name};
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::language::Language;
@@ -62,7 +63,7 @@ struct Hit<'a> {
 }
 
 /// See the module.
-pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<Smell>) {
+pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, hidden: &Hidden, out: &mut Vec<Smell>) {
     if facts.is_test_file || is_generated(source.path) {
         return;
     }
@@ -83,6 +84,7 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
             Role::Text => {
                 if let Some(content) = judge.text(index)
                     && !facts.is_test_at(index)
+                    && !hidden.overlaps(node.start as usize..node.end as usize)
                 {
                     texts.push((content, node.row));
                 }

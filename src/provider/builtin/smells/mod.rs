@@ -13,6 +13,7 @@ pub mod mutable_shared_state;
 mod syntax;
 pub mod tight_coupling;
 
+use self::hardcoded_configuration::{Held, Hidden};
 use super::facts::{Facts, Function};
 use super::limits::{Grading, Limits};
 use super::source::{Source, field_id};
@@ -50,12 +51,12 @@ pub enum Copies {
     Ignored,
 }
 
-/// Runs every smell that is switched on over one file. Sorted by line.
-pub fn check_all(source: &Source<'_>, facts: &Facts, limits: &Limits, copies: Copies) -> Vec<Smell> {
+/// Runs every smell that is switched on over one file. Sorted by line, without the secrets of the file, which are told as
+/// well: what others find in it must not show them either.
+pub fn check_all(source: &Source<'_>, facts: &Facts, limits: &Limits, copies: Copies) -> (Vec<Smell>, Hidden) {
     type Check = fn(&Source<'_>, &Facts, &Limits, &mut Vec<Smell>);
-    let checks: [(bool, Check); 11] = [
+    let checks: [(bool, Check); 9] = [
         (limits.long_method.enabled, long_method::check),
-        (limits.magic_numbers.enabled, magic_numbers::check),
         (limits.duplicate_code.enabled && copies == Copies::Reported, duplicate_code::check),
         (limits.god_class.enabled, god_class::check),
         (limits.dead_code.enabled, dead_code::check),
@@ -64,14 +65,22 @@ pub fn check_all(source: &Source<'_>, facts: &Facts, limits: &Limits, copies: Co
         (limits.complex_functions.enabled, complex_functions::check),
         (limits.missing_error_handling.enabled, missing_error_handling::check),
         (limits.tight_coupling.enabled, tight_coupling::check),
-        (limits.hardcoded_configuration.enabled, hardcoded_configuration::check),
     ];
+    let held = Held::of(source, facts, limits);
     let mut smells = Vec::new();
     for (_, check) in checks.into_iter().filter(|(enabled, _)| *enabled) {
         check(source, facts, limits, &mut smells);
     }
+    if limits.magic_numbers.enabled {
+        magic_numbers::check(source, facts, limits, held.hidden(), &mut smells);
+    }
+    if limits.hardcoded_configuration.enabled {
+        hardcoded_configuration::check(source, facts, &held, &mut smells);
+    }
     smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));
-    smells
+    let hidden = held.into_hidden();
+    hidden.hide(&mut smells, source.text);
+    (smells, hidden)
 }
 
 /// First and last line of a function's head: from its name to where its body begins.

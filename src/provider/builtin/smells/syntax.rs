@@ -163,6 +163,12 @@ pub(super) fn compact(text: &str, max: usize) -> String {
     short
 }
 
+/// A text with its first letter in upper case.
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
 impl<'a> Source<'a> {
     pub(super) fn parent(&self, index: NodeIndex) -> NodeIndex {
         self.nodes[index].parent as usize

@@ -166,20 +166,13 @@ impl<'a, 's> Walk<'a, 's> {
 
     /// The named sibling before a node, comments aside.
     fn before(&self, index: NodeIndex) -> Option<&'a Node> {
-        let nodes = &self.source.nodes;
-        let parent = nodes[index].parent;
-        let mut first = index;
+        let mut at = index;
         loop {
-            // The node just before a sibling is the last one inside of the sibling before.
-            let mut at = first.checked_sub(1).filter(|&at| at != parent as usize)?;
-            while nodes[at].parent != parent {
-                at = nodes[at].parent as usize;
-            }
-            let node = &nodes[at];
+            at = self.source.sibling_before(at)?;
+            let node = &self.source.nodes[at];
             if node.is_named() && self.roles.role(node.kind) != Role::Comment {
                 return Some(node);
             }
-            first = at;
         }
     }
 

@@ -8,7 +8,7 @@ fn literals(path: &str, code: &str) -> Vec<String> {
     let source = parsers.parse(path, language, code.as_bytes()).expect("parses");
     let facts = Facts::of(&source);
     let mut out = Vec::new();
-    check(&source, &facts, &Limits::default(), &mut out);
+    check(&source, &facts, &Limits::default(), &Hidden::default(), &mut out);
     out.iter().map(|smell| smell.title.split(" is ").next().unwrap_or("").to_owned()).collect()
 }
 
@@ -138,7 +138,7 @@ fn one_finding_per_literal_and_not_many_per_function() {
     let mut parsers = Parsers::default();
     let source = parsers.parse("a.py", Language::Python, code.as_bytes()).expect("parses");
     let mut out = Vec::new();
-    check(&source, &Facts::of(&source), &Limits::default(), &mut out);
+    check(&source, &Facts::of(&source), &Limits::default(), &Hidden::default(), &mut out);
     assert_eq!(out.len(), 3);
     assert!(out[0].explanation.contains("2 times") && out[0].figure == Some(2.0), "{}", out[0].explanation);
     assert!(out[2].explanation.contains("2 more here: 47, 53"), "{}", out[2].explanation);

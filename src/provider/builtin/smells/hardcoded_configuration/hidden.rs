@@ -1,0 +1,182 @@
+//! What of a file must not be shown, and the smells of all kinds without it.
+//!
+//! Invariant: a smell that went through [`Hidden::hide`] shows of no secret more than [`masked`] does, in none of its
+//! texts; nor does the id that is made from its quote.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::masked;
+use super::secrets::Secret;
+use crate::domain::{Finding, Kind};
+use crate::provider::builtin::anchors::Anchors;
+use crate::provider::builtin::smells::Smell;
+
+/// So many bytes of a secret in a text give it away; of a shorter secret all of it does.
+const PART: usize = 6;
+
+/// Lines are masked up to here where they are quoted, the rest is cut off. Bytes.
+const MAX_LINE: usize = 2_000;
+
+/// The secrets of one file.
+#[derive(Debug, Clone, Default)]
+pub struct Hidden {
+    /// By place; none overlaps another.
+    secrets: Vec<Mask>,
+    parts: HashSet<[u8; PART]>,
+    short: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+struct Mask {
+    bytes: Range<usize>,
+    /// First and last line, counted from 1.
+    lines: (u32, u32),
+    shown: String,
+}
+
+impl Hidden {
+    /// `secrets` by place, none overlapping another.
+    pub(super) fn new(text: &[u8], secrets: &[Secret<'_>]) -> Self {
+        let mut hidden = Self::default();
+        let mut lines = super::Lines::new(text);
+        for secret in secrets {
+            let bytes = secret.start..secret.start + secret.text.len();
+            let first = lines.of(bytes.start);
+            let last = lines.of(bytes.end.saturating_sub(1).max(bytes.start));
+            hidden.secrets.push(Mask { bytes, lines: (first, last), shown: masked(secret.text) });
+            hidden
+                .parts
+                .extend(secret.text.as_bytes().windows(PART).filter_map(|part| <[u8; PART]>::try_from(part).ok()));
+            if secret.text.len() < PART {
+                hidden.short.push(secret.text.to_owned());
+            }
+        }
+        hidden
+    }
+
+    /// Keys by their shape only, for texts that are not parsed.
+    pub fn by_shape(text: &[u8]) -> Self {
+        let secrets: Vec<Secret<'_>> = super::secrets::by_shape(text).collect();
+        Self::new(text, &secrets)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// The bytes of the secrets, by place.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.secrets.iter().map(|secret| secret.bytes.clone())
+    }
+
+    /// Whether a secret lies in a range of bytes, in part or whole.
+    pub(in super::super) fn overlaps(&self, range: Range<usize>) -> bool {
+        !self.between(range.start, range.end).is_empty()
+    }
+
+    /// The secrets that have a part in a range of bytes.
+    fn between(&self, start: usize, end: usize) -> &[Mask] {
+        let first = self.secrets.partition_point(|secret| secret.bytes.end <= start);
+        let last = self.secrets.partition_point(|secret| secret.bytes.start < end).max(first);
+        self.secrets.get(first..last).unwrap_or_default()
+    }
+
+    fn is_on(&self, (first, last): (u32, u32)) -> bool {
+        let at = self.secrets.partition_point(|secret| secret.lines.1 < first);
+        self.secrets.get(at).is_some_and(|secret| secret.lines.0 <= last)
+    }
+
+    /// A piece of the file, which starts at byte `offset`, with the secrets in it masked; bytes that are no UTF-8
+    /// replaced. Masked first and converted then: the other way round the offsets would not hold any more.
+    pub fn redacted(&self, piece: &[u8], offset: usize) -> String {
+        let mut clean = String::with_capacity(piece.len());
+        let mut at = 0;
+        for secret in self.between(offset, offset + piece.len()) {
+            let start = secret.bytes.start.saturating_sub(offset).clamp(at, piece.len());
+            clean.push_str(&String::from_utf8_lossy(piece.get(at..start).unwrap_or_default()));
+            clean.push_str(&secret.shown);
+            at = secret.bytes.end.saturating_sub(offset).clamp(start, piece.len());
+        }
+        clean.push_str(&String::from_utf8_lossy(piece.get(at..).unwrap_or_default()));
+        clean
+    }
+
+    /// Takes the secrets out of smells of the file with this text.
+    pub fn hide(&self, smells: &mut [Smell], text: &[u8]) {
+        if self.is_empty() || smells.is_empty() {
+            return;
+        }
+        let anchors = Anchors::of(text);
+        let mut last: Option<((u32, u32), String)> = None;
+        for smell in smells {
+            if self.is_on(smell.anchor) {
+                if last.as_ref().is_none_or(|(anchor, _)| *anchor != smell.anchor) {
+                    last = Some((smell.anchor, self.quote(&anchors, smell.anchor, text)));
+                }
+                smell.quote = last.as_ref().map(|(_, quote)| quote.clone());
+            }
+            // Its own texts are made of masked ones.
+            if smell.kind == Kind::HardcodedConfiguration {
+                continue;
+            }
+            for part in [&mut smell.title, &mut smell.explanation, &mut smell.subject] {
+                if let Some(masked) = self.without(part) {
+                    *part = masked;
+                }
+            }
+            if let Some(suggestion) = &mut smell.suggestion {
+                if let Some(masked) = self.without(&suggestion.text) {
+                    suggestion.text = masked;
+                }
+                // A replacement with something else in the place of the secret would break the code.
+                if suggestion.replacement.as_deref().is_some_and(|new| self.without(new).is_some()) {
+                    (suggestion.replacement, suggestion.lines) = (None, None);
+                }
+            }
+        }
+    }
+
+    fn quote(&self, anchors: &Anchors<'_>, anchor: (u32, u32), text: &[u8]) -> String {
+        let lines = anchors.lines(anchor).iter().take(Finding::MAX_QUOTE_LINES);
+        let quoted: Vec<String> = lines
+            .map(|line| {
+                let offset = (line.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+                self.redacted(line.get(..MAX_LINE).unwrap_or(line), offset)
+            })
+            .collect();
+        quoted.join("\n")
+    }
+
+    /// A text with every part of a secret that is in it masked; `None` when there is none.
+    fn without(&self, text: &str) -> Option<String> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        for (at, part) in text.as_bytes().windows(PART).enumerate() {
+            if <[u8; PART]>::try_from(part).is_ok_and(|part| self.parts.contains(&part)) {
+                match found.last_mut() {
+                    Some(last) if last.end >= at => last.end = at + PART,
+                    _ => found.push(at..at + PART),
+                }
+            }
+        }
+        for short in &self.short {
+            found.extend(text.match_indices(short.as_str()).map(|(at, part)| at..at + part.len()));
+        }
+        if found.is_empty() {
+            return None;
+        }
+        found.sort_by_key(|range| (range.start, range.end));
+        let (mut clean, mut at) = (String::with_capacity(text.len()), 0);
+        for range in found {
+            let start = text.floor_char_boundary(range.start).max(at);
+            let end = text.ceil_char_boundary(range.end);
+            if end > at {
+                clean.push_str(text.get(at..start).unwrap_or_default());
+                clean.push('…');
+                at = end;
+            }
+        }
+        clean.push_str(text.get(at..).unwrap_or_default());
+        Some(clean)
+    }
+}

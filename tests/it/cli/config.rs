@@ -1,0 +1,190 @@
+//! Settings: their layers, their errors, their limits.
+
+use super::*;
+
+fn with_settings(user: &str, repository: &str) -> TestEnvironment {
+    let test = TestEnvironment::new();
+    fs::create_dir_all(test.home()).expect("a folder");
+    fs::write(test.home().join("config.toml"), user).expect("settings");
+    if !repository.is_empty() {
+        test.write(".revdeck.toml", repository);
+    }
+    test
+}
+
+fn setting(test: &TestEnvironment, key: &str, variables: &[(&str, &str)], flags: &[&str]) -> (Value, String) {
+    let output = test
+        .command(env!("CARGO_BIN_EXE_revdeck"))
+        .args(["config", "show", "--format", "json"])
+        .args(flags)
+        .envs(variables.iter().copied())
+        .output()
+        .expect("revdeck starts");
+    assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
+    let value: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    let setting = &value["settings"][key];
+    (setting["value"].clone(), setting["origin"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn settings_are_layered() {
+    let user = "max_file_bytes = 10\nignored_paths = [\"mine\"]\ncolor = \"never\"\n[window]\nmax_turns = 7\n";
+    let repository = "max_file_bytes = 20\nignored_paths = [\"theirs\"]\ndefault_scope = \"branch:dev\"\n";
+    let test = with_settings(user, repository);
+    let variable = &[("REVDECK_MAX_FILE_BYTES", "30"), ("REVDECK_COLOR", "always")][..];
+    for (key, variables, flags, value, origin) in [
+        ("max_parallel_runs", &[][..], &[][..], Value::from(2), "default"),
+        ("window.max_turns", &[], &[], 7.into(), "user"),
+        ("max_file_bytes", &[], &[], 20.into(), "repository"),
+        ("ignored_paths", &[], &[], serde_json::json!(["mine", "theirs"]), "repository"),
+        ("default_scope", &[], &[], "branch:dev".into(), "repository"),
+        ("max_file_bytes", variable, &[], 30.into(), "environment"),
+        ("color", variable, &[], "always".into(), "environment"),
+        ("color", variable, &["--color", "auto"], "auto".into(), "flag"),
+        ("ascii", &[], &["--ascii"], true.into(), "flag"),
+        ("theme", &[("REVDECK_THEME", "")], &[], "auto".into(), "default"),
+    ] {
+        assert_eq!(setting(&test, key, variables, flags), (value, origin.to_owned()), "{key} {variables:?} {flags:?}");
+    }
+    let shown = run(&test, &["config", "show", "--origin"], DONE);
+    assert!(shown.contains("config.toml:3:1") && shown.contains(".revdeck.toml:1:1"), "{shown}");
+    let paths = json(&test, &["config", "path", "--format", "json"], DONE);
+    assert_eq!(paths["paths"]["config"]["exists"], true);
+}
+
+#[test]
+fn a_repository_cannot_set_what_could_do_harm() {
+    let repository = "default_reviewer = \"evil\"\nmax_parallel_runs = 50\ntheme = \"x\"\nmax_file_bytes = 99\n\
+                      unknown\u{20}= 1\n[reviewers.evil]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"touch /tmp/x\"]\n\
+                      [window]\nmax_turns = 1\n[keymap]\nq = \"quit\"\n";
+    let test = with_settings("", repository);
+    let output = test.revdeck(&["config", "show", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
+    let value: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    for (key, expected) in
+        [("default_reviewer", Value::from("builtin")), ("max_parallel_runs", 2.into()), ("theme", "auto".into())]
+    {
+        assert_eq!(value["settings"][key]["value"], expected, "{key}");
+    }
+    assert_eq!(value["settings"]["max_file_bytes"]["value"], 99);
+    assert_eq!(value["reviewers"], serde_json::json!({}));
+    for key in ["default_reviewer", "max_parallel_runs", "theme", "unknown", "reviewers", "window.max_turns", "keymap"]
+    {
+        let told = err(&output).lines().any(|line| {
+            line.starts_with("warning: ") && line.contains(".revdeck.toml:") && line.contains(&format!(": {key}: "))
+        });
+        assert!(told, "{key}: {}", err(&output));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_repository_settings_file_that_is_a_link_is_not_followed() {
+    let test = with_settings("", "");
+    fs::write(test.home().join("secret.toml"), "max_file_bytes = 5\n").expect("a file");
+    std::os::unix::fs::symlink(test.home().join("secret.toml"), test.repo().join(".revdeck.toml")).expect("a link");
+    let output = test.revdeck(&["config", "show", "--format", "json"]);
+    let value: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    assert_eq!(value["settings"]["max_file_bytes"]["origin"], "default");
+    assert!(err(&output).contains("not an ordinary file"), "{}", err(&output));
+}
+
+#[rstest]
+#[case::value("max_parallel_runs = 0", "config.toml:1:21: max_parallel_runs: 0 is out of range", "from 1 to 64")]
+#[case::sort("\n  ascii = \"yes\"", "config.toml:2:11: ascii: ", "true or false")]
+#[case::unknown("colour = \"always\"", "config.toml:1:1: colour: there is no such setting", "color")]
+#[case::nested("[window]\nturns = 3", "config.toml:2:1: window.turns: ", "window.max_turns")]
+#[case::syntax("theme = \n", "config.toml:1:", "")]
+#[case::scope("default_scope = \"everything\"", "config.toml:1:17: default_scope: ", "\"worktree\"")]
+#[case::threshold(
+    "[smells.long_method]\nmax_lines = 3",
+    "config.toml:2:1: smells.long_method.max_lines: ",
+    "max_code_lines"
+)]
+#[case::threshold_sort(
+    "[smells.long_method]\nmax_code_lines = \"60\"",
+    "config.toml:2:18: smells.long_method.max_code_lines: ",
+    "integer"
+)]
+#[case::key_in_file(
+    "[reviewers.a]\nkind = \"openai\"\nmodel = \"m\"\napi_key = \"sk-1\"",
+    "config.toml:4:11: ",
+    "api_key_env"
+)]
+#[case::reviewer_kind("[reviewers.a]\nkind = \"magic\"", "config.toml:2:8: reviewers.a.kind: ", "\"anthropic\"")]
+#[case::reviewer_model("[reviewers.a]\nkind = \"openai\"", "config.toml:", "model")]
+fn wrong_settings_are_told_with_their_place(#[case] user: &str, #[case] place: &str, #[case] allowed: &str) {
+    let test = with_settings(user, "");
+    let error = fails(&test, &["runs"], USAGE);
+    assert!(error.contains(place) && error.contains(allowed) && error.contains("  hint: "), "{error}");
+    assert!(!error.contains("sk-1"), "a key is not repeated: {error}");
+}
+
+#[test]
+fn reviewers_of_other_kinds_are_checked_and_not_run() {
+    let test = with_settings(
+        "[reviewers.cloud]\nkind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"KEY\"\n[reviewers.mine]\nkind = \"builtin\"\n",
+        "",
+    );
+    test.write("a.py", "x = 1\n");
+    test.commit("something");
+    let error = fails(&test, &["review", "--reviewer", "cloud"], USAGE);
+    assert!(error.contains("only the built-in reviewer"), "{error}");
+    run(&test, &["review", "--wait", "--reviewer", "mine"], DONE);
+    let error = fails(&test, &["review", "--reviewer", "nobody"], USAGE);
+    assert!(error.contains("builtin, cloud, mine"), "{error}");
+}
+
+#[test]
+fn thresholds_can_be_changed_by_user_and_repository() {
+    let test = with_settings("", "");
+    test.write("wide.py", wide_function("wide"));
+    let findings =
+        |test: &TestEnvironment| list(&json(test, &["smells", ".", "--format", "json"], DONE), "findings").len();
+    assert_eq!(findings(&test), 1);
+    fs::write(test.home().join("smells.toml"), "[complex_functions]\nmax_parameters = 8\n").expect("a file");
+    assert_eq!(findings(&test), 0);
+    test.write(".revdeck.toml", "[smells.complex_functions]\nmax_parameters = 6\n");
+    assert_eq!(findings(&test), 1, "the repository stands above the user's file");
+    fs::write(test.home().join("config.toml"), "[smells.long_method]\nmax_code_lines = 9\n").expect("a file");
+    let shown = json(&test, &["config", "show", "--format", "json"], DONE);
+    for (key, value, origin) in [
+        ("smells.complex_functions.max_parameters", "6", "repository"),
+        ("smells.long_method.max_code_lines", "9", "user"),
+    ] {
+        let setting = &shown["settings"][key];
+        assert_eq!((&setting["value"], &setting["origin"]), (&value.into(), &origin.into()), "{key}");
+    }
+    fs::remove_file(test.repo().join(".revdeck.toml")).expect("a file");
+    let shown = run(&test, &["config", "show", "--origin"], DONE);
+    assert!(shown.contains("max_parameters = 8") && shown.contains("smells.toml:2:1"), "{shown}");
+}
+
+#[test]
+fn a_home_may_be_relative_or_empty() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("something");
+    let path = |home: &str| {
+        let output = test
+            .command(env!("CARGO_BIN_EXE_revdeck"))
+            .args(["store", "path"])
+            .env("REVDECK_HOME", home)
+            .output()
+            .expect("revdeck starts");
+        out(&output).trim().to_owned()
+    };
+    let repo = test.repo().canonicalize().expect("a folder");
+    assert!(path("some/home").starts_with(&format!("{}/some/home/state/review/repo-", repo.display())));
+    assert!(path("some/home").ends_with("/auto-review"));
+    assert!(!path("").contains("some/home") && path("").starts_with('/'), "{}", path(""));
+
+    // A worker is started in another folder than this one perhaps; it must find the same store.
+    let output = test
+        .command(env!("CARGO_BIN_EXE_revdeck"))
+        .args(["review", "--wait"])
+        .env("REVDECK_HOME", "some/home")
+        .output()
+        .expect("revdeck starts");
+    assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
+}

@@ -1,0 +1,184 @@
+//! Machine-readable output: its shape, its filters, its limits.
+
+use super::*;
+
+const FINDING_KEYS: [&str; 17] = [
+    "finding_id",
+    "first_run_id",
+    "last_run_id",
+    "priority",
+    "severity",
+    "confidence",
+    "kind",
+    "title",
+    "explanation",
+    "repo_relative_path",
+    "line_start",
+    "line_end",
+    "quoted_code",
+    "suggestion",
+    "status",
+    "detail_ref",
+    "reported_at",
+];
+
+const RUN_KEYS: [&str; 40] = [
+    "run_id",
+    "status",
+    "created_at",
+    "updated_at",
+    "source",
+    "owner",
+    "branch",
+    "worktree",
+    "base_commit",
+    "snapshot_commit",
+    "head_commit",
+    "epoch",
+    "scope",
+    "scope_hash",
+    "diff_fingerprint",
+    "prompt_policy_version",
+    "changed_paths",
+    "reviewer",
+    "model",
+    "reasoning_effort",
+    "attempt",
+    "follow_up_count",
+    "phase_timings",
+    "prompt_estimate",
+    "tokens",
+    "cost",
+    "window_peak",
+    "saved_token_estimate",
+    "coverage",
+    "finding_counts",
+    "finding_digests",
+    "summary",
+    "decision",
+    "superseded_by",
+    "reused_from",
+    "carried_over_from",
+    "cancel_reason",
+    "cancel_note",
+    "error_class",
+    "error_summary",
+];
+
+#[test]
+fn json_has_the_documented_shape() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.commit("one finding");
+
+    let started = json(&test, &["review", "--format", "json"], DONE);
+    has_keys(&started["run"], &RUN_KEYS);
+    has_keys(&started["decision"], &["action", "reason", "saved_token_estimate", "supersedes"]);
+
+    let review = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    has_keys(&review, &["run", "findings", "coverage", "decision"]);
+    has_keys(&review["run"], &RUN_KEYS);
+    has_keys(
+        &review["coverage"],
+        &["files_total", "files_covered", "hunks_total", "hunks_covered", "files", "left_out"],
+    );
+    assert_eq!(review["run"]["status"], "completed");
+    assert!(review["run"]["created_at"].as_str().is_some_and(|at| at.ends_with('Z')), "RFC 3339");
+    let finding = &list(&review, "findings")[0];
+    has_keys(finding, &FINDING_KEYS);
+    assert_eq!(finding["priority"], 1);
+    assert_eq!(finding["kind"], "LONG_METHOD");
+    assert_eq!(finding["repo_relative_path"], "long.py");
+    assert_eq!(finding["status"], "open");
+
+    let runs = json(&test, &["runs", "--format", "json"], DONE);
+    has_keys(&list(&runs, "runs")[0], &RUN_KEYS);
+    let findings = json(&test, &["findings", "--format", "json"], DONE);
+    assert_eq!(list(&findings, "findings")[0], *finding);
+
+    let id = finding["finding_id"].as_str().expect("an id");
+    let shown = json(&test, &["show", id, "--format", "json"], DONE);
+    assert_eq!(shown["finding"], *finding);
+    assert_eq!(list(&shown, "history").len(), 0);
+    let shown = json(&test, &["show", "latest", "--format", "json"], DONE);
+    has_keys(&shown, &["run", "findings", "coverage"]);
+
+    let smells = json(&test, &["smells", ".", "--format", "json"], DONE);
+    has_keys(&list(&smells, "findings")[0], &FINDING_KEYS);
+    assert_eq!(list(&smells, "findings")[0]["first_run_id"], Value::Null);
+    let function = &list(&smells, "functions")[0];
+    let figures = ["nloc", "cyclomatic", "cognitive", "parameters", "nesting", "start_line", "end_line"];
+    has_keys(function, &["path", "name"]);
+    has_keys(function, &figures);
+    assert_eq!((&function["nloc"], &function["parameters"]), (&202.into(), &1.into()), "{function}");
+
+    let tokens = json(&test, &["tokens", "long.py", "--format", "json"], DONE);
+    has_keys(&list(&tokens, "files")[0], &["path", "tokens"]);
+    let verified = json(&test, &["store", "verify", "--format", "json"], DONE);
+    has_keys(&verified, &["sound", "files", "lines", "problems"]);
+    let ledger = json(&test, &["ledger", "--format", "json"], DONE);
+    has_keys(&ledger, &["ledger", "tokens", "cap", "surfaced"]);
+    assert_eq!(list(&ledger, "surfaced").len(), 1);
+}
+
+#[test]
+fn lists_can_be_filtered() {
+    let test = reviewed();
+    for (arguments, expected) in [
+        (&["--priority", "p1"][..], vec!["LONG_METHOD"]),
+        (&["--kind", "complex-functions"], vec!["COMPLEX_FUNCTIONS"]),
+        (&["--kind", "LONG_METHOD,COMPLEX_FUNCTIONS"], vec!["LONG_METHOD", "COMPLEX_FUNCTIONS"]),
+        (&["--path", "./wide.py"], vec!["COMPLEX_FUNCTIONS"]),
+        (&["--path", "wide"], vec![]),
+        (&["--status", "dismissed"], vec![]),
+        (&["--status", "open,addressed"], vec!["LONG_METHOD", "COMPLEX_FUNCTIONS"]),
+        (&["--run", "latest"], vec!["LONG_METHOD", "COMPLEX_FUNCTIONS"]),
+        (&["--limit", "1"], vec!["LONG_METHOD"]),
+    ] {
+        let found = json(&test, &[&["findings", "--format", "json"], arguments].concat(), DONE);
+        let kinds: Vec<&str> = list(&found, "findings").iter().filter_map(|finding| finding["kind"].as_str()).collect();
+        assert_eq!(kinds, expected, "{arguments:?}");
+    }
+    let failed = json(&test, &["runs", "--status", "failed,lost", "--format", "json"], DONE);
+    assert_eq!(list(&failed, "runs").len(), 0);
+}
+
+#[test]
+fn details_stay_within_their_bytes() {
+    let test = TestEnvironment::new();
+    for number in 0..30 {
+        test.write(&format!("wide{number}.py"), wide_function(&format!("wide{number}")));
+    }
+    test.commit("many findings");
+    run(&test, &["review", "--wait"], DONE);
+    for limit in [512, 1000, 2000, 5000, 20_000] {
+        let bytes = limit.to_string();
+        let text = run(&test, &["details", "latest", "--max-bytes", &bytes], DONE);
+        assert!(text.len() <= limit, "{} > {limit}", text.len());
+        let value = json(&test, &["details", "latest", "--max-bytes", &bytes, "--format", "json"], DONE);
+        assert!(value.to_string().len() < limit, "{limit}: {value}");
+        let shown = list(&value, "findings").len();
+        assert_eq!(value["findings_left_out"], 30 - shown);
+    }
+    let all = json(&test, &["details", "latest", "--format", "json"], DONE);
+    assert_eq!(list(&all, "findings").len(), 30);
+    let id = list(&all, "findings")[3]["finding_id"].as_str().expect("an id").to_owned();
+    let one = json(&test, &["details", "latest", &id, "--format", "json"], DONE);
+    assert_eq!(list(&one, "findings").len(), 1);
+}
+
+#[test]
+fn the_ledger_is_silent_or_short() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("something");
+    assert_eq!(run(&test, &["ledger"], DONE), "", "nothing to say is not one byte");
+    let test = reviewed();
+    let ledger = run(&test, &["ledger"], DONE);
+    assert!(ledger.contains("<latest ") && ledger.matches("<finding ").count() == 1, "only the p1: {ledger}");
+    assert_eq!(run(&test, &["ledger", "--max-tokens", "0"], DONE), "");
+    for cap in [40, 120, 160, 200] {
+        let value = json(&test, &["ledger", "--max-tokens", &cap.to_string(), "--format", "json"], DONE);
+        assert!(value["tokens"].as_u64().is_some_and(|tokens| tokens <= cap), "{cap}: {value}");
+    }
+}

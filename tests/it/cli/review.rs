@@ -1,0 +1,204 @@
+//! `review`: what it says, how it ends.
+
+use super::*;
+
+#[test]
+fn a_review_says_what_it_found_and_what_it_covered() {
+    let test = TestEnvironment::new();
+    test.write("src/long.py", long_function("long"));
+    test.write("src/wide.py", wide_function("wide"));
+    test.write("Cargo.lock", "# lock\n");
+    test.write("image.bin", b"\0\x01\x02".repeat(100));
+    test.commit("all sorts");
+    let text = run(&test, &["review", "--wait"], DONE);
+    let position = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part:?} is missing in {text}"));
+    assert!(position("src/long.py\n") < position("src/wide.py\n"), "{text}");
+    assert!(position("p1  LONG_METHOD") > position("src/long.py\n"), "{text}");
+    let last = text.lines().last().expect("a last line");
+    assert!(last.contains("2 findings (1 p1, 1 p3) · 2 files, 2 hunks reviewed · 2 left out: "), "{last}");
+    assert!(last.contains("lock file") && last.contains("binary"), "{last}");
+    assert!(!text.contains('\x1b'), "no colours into a pipe");
+}
+
+#[test]
+fn fail_on_decides_the_exit_code() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.commit("one finding");
+    for (more, code) in [
+        (&[][..], DONE),
+        (&["--fail-on", "p0"], DONE),
+        (&["--fail-on", "p1"], FINDINGS),
+        (&["--fail-on", "p3"], FINDINGS),
+        (&["--fail-on", "none"], DONE),
+        (&["--fail-on", "p1", "--format", "json"], FINDINGS),
+    ] {
+        run(&test, &[&["review", "--wait"], more].concat(), code);
+    }
+    test.write(".revdeck.toml", "fail_on = \"p1\"\n");
+    test.commit("the settings as well");
+    run(&test, &["review", "--wait", "--commit", "HEAD~1"], FINDINGS);
+    run(&test, &["review", "--wait", "--commit", "HEAD~1", "--fail-on", "none"], DONE);
+}
+
+#[test]
+fn findings_that_were_decided_about_fail_no_review() {
+    let test = reviewed();
+    run(&test, &["review", "--wait", "--fail-on", "p1"], FINDINGS);
+    for id in finding_ids(&test) {
+        run(&test, &["triage", &id, "dismissed", "--reason", "as intended"], DONE);
+    }
+    run(&test, &["review", "--wait", "--fail-on", "p3"], DONE);
+    run(&test, &["review", "--wait", "--force", "--fail-on", "p3"], DONE);
+}
+
+/// A slot of the only worker, taken by a run that this process pretends to work on: others stay pending.
+fn occupy(test: &TestEnvironment) -> (RunRecord, revdeck::store::RunLock) {
+    fs::create_dir_all(test.home()).expect("a folder");
+    fs::write(test.home().join("config.toml"), "max_parallel_runs = 1\n").expect("settings");
+    let store = store(test);
+    let id: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
+    let lock = store.lock_run(&id).expect("a lock").expect("free");
+    let record: RunRecord = serde_json::from_value(serde_json::json!({
+        "run_id": id, "status": "reviewing", "created_at": "2026-01-02T03:04:05Z", "updated_at": "2026-01-02T03:04:05Z",
+        "source": "cli", "scope": "all", "reviewer": "builtin", "scope_hash": "other", "worktree": "/elsewhere",
+    }))
+    .expect("a record");
+    store.locked(|locked| locked.create_run(&record)).expect("recorded");
+    (record, lock)
+}
+
+/// Waits until a run of this status is in the store.
+fn await_run(test: &TestEnvironment, status: RunStatus) -> RunId {
+    let store = store(test);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let view = store.view().expect("a view");
+        let found = (0..view.run_count()).map(|index| view.run(index)).find(|run| run.status == status);
+        if let Some(run) = found {
+            return run.id.parse().expect("an id");
+        }
+        assert!(Instant::now() < deadline, "no run becomes {status}");
+        std::thread::yield_now();
+    }
+}
+
+fn waiting(test: &TestEnvironment) -> std::process::Child {
+    test.command(env!("CARGO_BIN_EXE_revdeck"))
+        .args(["review", "--wait"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("revdeck starts")
+}
+
+#[test]
+fn a_run_that_did_not_complete_is_never_clean() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("something");
+    let (_, _lock) = occupy(&test);
+    let child = waiting(&test);
+    let pending = await_run(&test, RunStatus::Pending);
+    run(&test, &["cancel", pending.as_str(), "--reason", "changed my mind"], DONE);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(INCOMPLETE), "{}{}", out(&output), err(&output));
+    assert!(out(&output).contains("is cancelled") && out(&output).contains("changed my mind"), "{}", out(&output));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_waiting_and_not_the_review() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("something");
+    let (_, _lock) = occupy(&test);
+    let mut child = waiting(&test);
+    let pending = await_run(&test, RunStatus::Pending);
+    // The handler is set right after the run is recorded; an interrupt before that ends revdeck by the signal itself,
+    // which a shell shows as 130 as well.
+    let process = rustix::process::Pid::from_child(&child);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !catches_interrupts(child.id()) && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    rustix::process::kill_process(process, rustix::process::Signal::INT).expect("a signal");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(INTERRUPTED));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().expect("a pipe"), &mut said).expect("text");
+    assert!(said.contains("the review goes on") && said.contains(pending.as_str()), "{said}");
+    assert_eq!(store(&test).run(&pending).expect("readable").map(|run| run.status), Some(RunStatus::Pending));
+}
+
+/// Whether a process has a handler for SIGINT; where the system does not tell, after a while it surely has.
+#[cfg(unix)]
+fn catches_interrupts(process: u32) -> bool {
+    match fs::read_to_string(format!("/proc/{process}/status")) {
+        Ok(status) => status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))
+            .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .is_some_and(|mask| mask & 0b10 != 0),
+        Err(_) => false,
+    }
+}
+
+#[test]
+fn the_clock_of_tests_is_obeyed() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("something");
+    let mut command: Command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+    let output = command
+        .args(["review", "--format", "json"])
+        .env("REVDECK_NOW", "2031-05-06T07:08:09Z")
+        .output()
+        .expect("revdeck starts");
+    let value: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    assert!(value["run"]["created_at"].as_str().is_some_and(|at| at.starts_with("2031-05-06T07:08:09")), "{value}");
+    let mut command: Command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+    let output = command.args(["runs"]).env("REVDECK_NOW", "tomorrow").output().expect("revdeck starts");
+    assert_eq!(output.status.code(), Some(USAGE));
+}
+
+/// Takes a file's content out of the repository; gives what puts it back.
+fn lose(test: &TestEnvironment, path: &str) -> impl FnOnce() + use<> {
+    let id = test.git(&["rev-parse", &format!("HEAD:{path}")]).trim().to_owned();
+    let object = test.repo().join(".git/objects").join(&id[..2]).join(&id[2..]);
+    let aside = test.repo().join(".git").join(id);
+    fs::rename(&object, &aside).expect("a loose object");
+    move || fs::rename(aside, object).expect("a loose object")
+}
+
+#[test]
+fn a_review_of_a_part_is_not_clean_and_no_answer_for_the_next_one() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.write("wide.py", wide_function("wide"));
+    test.commit("two findings");
+    let restore = lose(&test, "wide.py");
+    let text = run(&test, &["review", "--wait"], INCOMPLETE);
+    assert!(text.contains("incomplete: 1 file could not be read: wide.py"), "{text}");
+    assert!(text.contains("1 finding (1 p1)"), "{text}");
+    run(&test, &["review", "--wait", "--fail-on", "p1"], FINDINGS);
+    let markdown = run(&test, &["review", "--wait", "--format", "markdown"], INCOMPLETE);
+    assert!(markdown.contains("incomplete"), "{markdown}");
+
+    restore();
+    let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    assert_eq!(list(&value, "findings").len(), 2);
+    assert_eq!(value["run"]["error_class"], Value::Null);
+    let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    assert_eq!(value["decision"]["action"], "reuse", "a whole one is an answer: {value}");
+}
+
+#[test]
+fn where_nothing_could_be_read_nothing_is_clean() {
+    let test = TestEnvironment::new();
+    test.write("wide.py", wide_function("wide"));
+    test.commit("one finding");
+    let _restore = lose(&test, "wide.py");
+    let text = run(&test, &["review", "--wait"], INCOMPLETE);
+    assert!(text.contains("unreadable"), "{text}");
+}

@@ -1,0 +1,112 @@
+//! One bad run is in nobody's way: unreadable journals and locks, workers that die before they begin.
+
+use revdeck::domain::{ErrorClass, RunId, RunRecord, RunStatus};
+
+use super::place::{Place, wait_for};
+
+/// A run as another one was asked for, in an earlier state of its life.
+fn like(place: &Place, model: &RunId, id: &str, change: impl FnOnce(&mut RunRecord)) -> RunId {
+    let mut record = place.run(model);
+    record.run_id = id.parse().expect("an id");
+    record.scope_hash = "another".to_owned();
+    (record.superseded_by, record.carried_over_from) = (None, None);
+    change(&mut record);
+    place.store().locked(|locked| locked.create_run(&record)).expect("the store can be written");
+    record.run_id
+}
+
+const BAD: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A";
+const OTHER: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0B";
+
+fn dead(record: &mut RunRecord) {
+    (record.status, record.attempt) = (RunStatus::Reviewing, 3);
+}
+
+fn pending(record: &mut RunRecord) {
+    (record.status, record.attempt) = (RunStatus::Pending, 0);
+}
+
+/// Something in the place of a file that can neither be read nor written, whoever asks.
+fn obstruct(place: &Place, path: &str) {
+    std::fs::create_dir_all(place.store().root().join(path)).expect("a folder");
+}
+
+#[test]
+fn a_dead_run_that_cannot_be_read_is_in_nobodys_way() {
+    let place = Place::new();
+    let first = place.commit_modules("one", 1);
+    let second = place.commit_modules("two", 1);
+    let model = place.review(&["--commit", &first, "--wait"]);
+    let bad = like(&place, &model, BAD, dead);
+    let other = like(&place, &model, OTHER, dead);
+    obstruct(&place, &format!("events/{bad}.jsonl"));
+
+    let run = place.review(&["--commit", &second, "--wait"]);
+    assert_eq!(place.run(&run).status, RunStatus::Completed);
+    assert_eq!(place.ended(&other).status, RunStatus::Lost, "the one behind it is settled");
+    let said = String::from_utf8_lossy(&place.test.revdeck(&["runs"]).stderr).into_owned();
+    assert!(said.contains(&format!("run {bad} cannot be settled: ")), "{said}");
+    // Asked for the same as the bad one, nobody waits for it.
+    let same = place.run(&model).scope_hash;
+    place.store().update_run(&bad, place.run(&bad).updated_at, |run| run.scope_hash = same).expect("a line");
+    let again = place.review(&["--commit", &first, "--wait", "--force"]);
+    assert_eq!(place.run(&again).status, RunStatus::Completed);
+}
+
+#[test]
+fn a_run_whose_workers_die_before_they_begin_fails_and_holds_up_nobody() {
+    let place = Place::new();
+    place.settings("max_parallel_runs = 1\n");
+    let first = place.commit_modules("one", 1);
+    let second = place.commit_modules("two", 1);
+    let model = place.review(&["--commit", &first, "--wait"]);
+    let bad = like(&place, &model, BAD, pending);
+    // Its worker cannot take its lock, and ends.
+    obstruct(&place, &format!("locks/{bad}.lock"));
+
+    let younger = place.review(&["--commit", &second, "--wait"]);
+    assert_eq!(place.run(&younger).status, RunStatus::Completed);
+    let record = place.run(&bad);
+    assert_eq!((record.status, record.error_class), (RunStatus::Failed, Some(ErrorClass::WorkerDied)), "{record:?}");
+    assert!(record.error_summary.contains("3 workers were started") && record.error_summary.contains("worker.log"));
+}
+
+#[test]
+fn a_run_is_reviewed_although_its_worktree_is_gone_or_something_else() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let model = place.review(&["--commit", &commit, "--wait"]);
+    let elsewhere = place.test.home().join("elsewhere");
+    let made = place.test.command("git").args(["init", "-q"]).arg(&elsewhere).status().expect("git starts");
+    assert!(made.success());
+    for (id, worktree) in [(BAD, elsewhere), (OTHER, place.test.home().join("gone"))] {
+        let run = like(&place, &model, id, |record| {
+            pending(record);
+            record.worktree = worktree.to_string_lossy().into_owned();
+        });
+        place.revdeck(&["runs"]);
+        assert_eq!(place.ended(&run).status, RunStatus::Completed, "{}", worktree.display());
+    }
+}
+
+#[test]
+fn starts_that_find_no_slot_are_not_held_against_a_run() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let model = place.review(&["--commit", &commit, "--wait"]);
+    let store = place.store();
+    let run = like(&place, &model, BAD, pending);
+    for earlier in 0..2 {
+        let starting = store.lock_start(&run).expect("readable").expect("free");
+        assert_eq!(starting.earlier(), earlier);
+        let held = starting.begin().expect("writable");
+        assert!(store.is_starting(&run).expect("readable"));
+        assert!(store.lock_start(&run).expect("readable").is_none(), "a second one is not started");
+        drop(held);
+        assert!(!store.is_starting(&run).expect("readable"));
+    }
+    store.started_well(&run).expect("writable");
+    assert_eq!(store.lock_start(&run).expect("readable").expect("free").earlier(), 0);
+    place.revdeck(&["runs"]);
+    wait_for("the end", || Some(place.run(&run)).filter(|run| run.status == RunStatus::Completed));
+}

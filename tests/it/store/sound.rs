@@ -1,0 +1,58 @@
+//! What a store says of itself after something in it was lost or set right.
+
+use super::*;
+
+#[test]
+fn an_epoch_never_falls_back_behind_a_run() {
+    for damage in ["missing", "empty", "unreadable", "nonsense"] {
+        let place = Place::new();
+        let store = place.store();
+        let mut run = record(1, RunStatus::Pending);
+        run.epoch = 41;
+        store.locked(|locked| locked.create_run(&run)).expect("created");
+        create(&store, 2, RunStatus::Pending);
+        let path = store.root().join("epoch");
+        match damage {
+            "empty" => fs::write(&path, "").expect("written"),
+            "unreadable" => fs::write(&path, b"\xff\xfe").expect("written"),
+            "nonsense" => fs::write(&path, "many\n").expect("written"),
+            _ => {}
+        }
+        assert_eq!(store.epoch().expect("read"), 41, "{damage}");
+        assert_eq!(store.advance_epoch().expect("advanced"), 42, "{damage}");
+        assert_eq!(store.epoch().expect("read"), 42, "{damage}");
+    }
+}
+
+#[test]
+fn what_was_repaired_is_told_no_more() {
+    let place = Place::new();
+    let store = place.store();
+    create(&store, 1, RunStatus::Reviewing);
+    store.journal(&run_id(1)).expect("opens").append(at(1), RunEvent::Unknown).expect("appended");
+    append_raw(&store.root().join(format!("events/{}.jsonl", run_id(1))), "{torn");
+    store.update_run(&run_id(1), at(2), |run| run.status = RunStatus::Lost).expect("lost");
+    store.checkpoint_now().expect("written");
+    assert_eq!(store.view().expect("a view").notices.len(), 1, "{:?}", store.view().expect("a view").notices);
+    assert!(store.repair().expect("repaired").is_clean());
+    assert_eq!(store.view().expect("a view").notices, Vec::<String>::new());
+}
+
+#[test]
+fn rows_know_what_decisions_need() {
+    let place = Place::new();
+    let store = place.store();
+    let mut run = record(1, RunStatus::Reviewing);
+    (run.epoch, run.reasoning_effort) = (7, "high".into());
+    (run.cancel_reason, run.error_class) = (Some(CancelReason::UserStop), Some(ErrorClass::Reviewer));
+    store.locked(|locked| locked.create_run(&run)).expect("created");
+    for checkpoint in [false, true] {
+        if checkpoint {
+            store.checkpoint_now().expect("written");
+        }
+        let view = store.runs_view().expect("a view");
+        let row = view.run(0);
+        assert_eq!((row.epoch, row.reasoning_effort), (7, "high"));
+        assert_eq!((row.cancel_reason, row.error_class), ("user_stop", "reviewer"));
+    }
+}
