@@ -62,7 +62,7 @@ impl From<GitError> for CliError {
     fn from(error: GitError) -> Self {
         let exit = match error {
             // The repository or the disk failed, not the person who asked.
-            GitError::Index { .. } | GitError::Io { .. } | GitError::Git { .. } | GitError::Missing { .. } => {
+            GitError::Index { .. } | GitError::Io { .. } | GitError::Git { .. } | GitError::PartialClone { .. } => {
                 Exit::Incomplete
             }
             _ => Exit::Usage,

@@ -4,11 +4,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use git2::{Blob, Delta, DiffFindOptions, DiffOptions, Odb, Oid, Patch, Repository, Tree};
+use git2::{Blob, Delta, DiffFindOptions, DiffOptions, ErrorCode, Odb, Oid, Patch, Repository, Tree};
 
 use super::filter::{Judge, count_lines};
 use super::index::MODE_GITLINK;
-use super::promised;
 use super::trees::{self, Difference, Leaf, MODE_SYMLINK};
 use super::{Change, ChangeKind, DiffLine, FileChange, Filter, GitError, Hunk, LineOrigin, Repo};
 use crate::domain::text::path_from_bytes;
@@ -22,9 +21,27 @@ const RENAME_LIMIT: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Extra {
     pub path: Vec<u8>,
-    pub reason: LeftOutReason,
-    /// Mode and bytes of a file that is too large to be stored.
-    pub file: Option<(u32, u64)>,
+    pub what: Absent,
+}
+
+/// Why something of the worktree is not in the snapshot's tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Absent {
+    /// A changed file that is too large to be stored.
+    Oversized { mode: u32, bytes: u64 },
+    /// A file whose content cannot be had; it may have changed in any way.
+    Unreadable,
+    /// A folder without tracked files that cannot be looked into; git takes it for empty.
+    Closed,
+}
+
+impl Absent {
+    pub fn reason(self) -> LeftOutReason {
+        match self {
+            Self::Oversized { .. } => LeftOutReason::Oversized,
+            Self::Unreadable | Self::Closed => LeftOutReason::Unreadable,
+        }
+    }
 }
 
 /// Where an added file came from.
@@ -52,49 +69,54 @@ impl Repo {
         tip: Oid,
         filter: &Filter,
     ) -> Result<(Change, Vec<Difference>), GitError> {
-        let compared = self.compare_here(base, tip, filter);
-        if !promised::lacks_objects(&compared) || !self.is_partial_clone() {
-            return compared;
-        }
-        let brought = self.bring(base, tip);
-        let again = self.compare_here(base, tip, filter);
-        match brought {
-            // Why git could not bring it says more than that it is not here.
-            Err(why) if promised::lacks_objects(&again) => Err(why),
-            _ => again,
-        }
-    }
-
-    /// As [`Repo::compare`], with the objects that are here.
-    fn compare_here(
-        &self,
-        base: Option<Oid>,
-        tip: Oid,
-        filter: &Filter,
-    ) -> Result<(Change, Vec<Difference>), GitError> {
         let failed = self.failed("compare two trees");
         let tree = |id| self.inner.find_commit(id).and_then(|commit| commit.tree());
-        let old = base.map(tree).transpose().map_err(failed)?;
-        let new = tree(tip).map_err(failed)?;
-        let base_tree = old.as_ref().map(Tree::id);
-        let differences = trees::differences(&self.inner, old.as_ref(), Some(&new)).map_err(failed)?;
-        // No worktree, no index and no settings: nothing but objects can have a say in the comparison.
-        let objects = || {
-            let objects = Repository::from_odb(self.inner.odb()?)?;
-            objects.set_index(&mut git2::Index::new()?)?;
-            Ok(objects)
+        let trees = || {
+            let (old, new) = (base.map(tree).transpose()?, tree(tip)?);
+            let differences = trees::differences(&self.inner, old.as_ref(), Some(&new))?;
+            Ok::<_, git2::Error>((old, new, differences))
         };
-        let objects = objects().map_err(failed)?;
-        let mut sources = sources(&objects, base_tree, new.id(), &differences).map_err(failed)?;
+        let promisor = self.promisor();
+        let (old, new, differences) = match trees() {
+            Err(error) if error.code() == ErrorCode::NotFound && promisor.is_some() => {
+                self.fetch_trees(base, tip)?;
+                trees()
+            }
+            other => other,
+        }
+        .map_err(failed)?;
+        if let Some(remote) = promisor {
+            self.fetch_contents(&differences, &new, &remote)?;
+        }
+        let change = self.assemble(old.as_ref(), new, &differences, filter).map_err(failed)?;
+        Ok((change, differences))
+    }
+
+    /// The change that the differences of two trees are.
+    fn assemble(
+        &self,
+        old: Option<&Tree>,
+        new: Tree,
+        differences: &[Difference],
+        filter: &Filter,
+    ) -> Result<Change, git2::Error> {
+        // No worktree, no index and no settings: nothing but objects can have a say in the comparison.
+        let objects = Repository::from_odb(self.inner.odb()?)?;
+        objects.set_index(&mut git2::Index::new()?)?;
+        let mut sources = match sources(&objects, old.map(Tree::id), new.id(), differences) {
+            // One lost content is no reason to review nothing; where files came from is then not known.
+            Err(error) if error.code() == ErrorCode::NotFound => HashMap::new(),
+            sources => sources?,
+        };
         let moved: HashSet<Vec<u8>> = sources
             .values()
             .filter(|source| source.kind == ChangeKind::Renamed)
             .map(|source| source.path.clone())
             .collect();
-        let odb = self.inner.odb().map_err(failed)?;
+        let odb = self.inner.odb()?;
         let mut change = Change::default();
         let mut judge = self.judge_tree(new, filter);
-        for difference in &differences {
+        for difference in differences {
             let path = path_from_bytes(&difference.path);
             let Some(new) = difference.new else {
                 if !moved.contains(&difference.path) {
@@ -103,14 +125,14 @@ impl Repo {
                 continue;
             };
             let source = sources.remove(&difference.path);
-            match file(&objects, &odb, difference, new, source, &mut judge).map_err(failed)? {
+            match file(&objects, &odb, difference, new, source, &mut judge)? {
                 Ok(file) => change.files.push(file),
                 Err(reason) => change.left_out.push(LeftOut { path, reason }),
             }
         }
         change.files.sort_by(|a, b| a.path.cmp(&b.path));
         change.left_out.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok((change, differences))
+        Ok(change)
     }
 
     /// The lines of a changed file's diff, with `context` unchanged lines around each hunk.
@@ -180,8 +202,14 @@ impl Repo {
             let line = line.unwrap_or_else(|| format!("{} {}\n", side(difference.old), side(difference.new)));
             lines.push((&difference.path, line));
         }
-        let files = extra.iter().filter_map(|extra| extra.file.map(|file| (extra, file)));
-        lines.extend(files.map(|(extra, (mode, size))| (extra.path.as_slice(), large(mode, size))));
+        lines.extend(extra.iter().filter_map(|extra| {
+            let line = match extra.what {
+                Absent::Oversized { mode, bytes } => large(mode, bytes),
+                Absent::Unreadable => "unreadable\n".to_owned(),
+                Absent::Closed => return None,
+            };
+            Some((extra.path.as_slice(), line))
+        }));
         lines.sort();
         let mut hash = blake3::Hasher::new();
         for (path, line) in lines {
@@ -263,7 +291,7 @@ fn file(
     if let Some(reason) = judge.by_name(&difference.path) {
         return Ok(Err(reason));
     }
-    // A partial clone does not have every content.
+    // A partial clone has fetched it by now: what is not there is lost or damaged.
     let Ok((size, _)) = odb.read_header(new.id) else { return Ok(Err(LeftOutReason::Unreadable)) };
     if judge.is_oversized(size as u64) {
         return Ok(Err(LeftOutReason::Oversized));

@@ -9,6 +9,9 @@ use thiserror::Error;
 pub enum GitError {
     #[error("{} is not in a git repository", path.display())]
     NotARepository { path: PathBuf },
+    /// What `GIT_DIR` names.
+    #[error("GIT_DIR names {}, which is not a git repository", path.display())]
+    NotAGitDir { path: PathBuf },
     /// git's own protection against repositories that somebody else prepared.
     #[error("the repository around {} belongs to somebody else", path.display())]
     NotOwned { path: PathBuf },
@@ -17,6 +20,15 @@ pub enum GitError {
     Unsupported { path: PathBuf, what: String },
     #[error("{} has no working tree", path.display())]
     NoWorktree { path: PathBuf },
+    #[error("{} has neither a working tree nor an index", path.display())]
+    NoIndex { path: PathBuf },
+    /// What `--staged` would not show: the sides of a conflict are not what is going to be committed.
+    #[error("a merge is in progress in {}: {}", path.display(), unmerged(paths))]
+    Unmerged { paths: Vec<String>, path: PathBuf },
+    /// A clone made with `--filter`, and what it lacks could not be fetched: `what` says why.
+    #[error("{} is a partial clone: {} of what is to be reviewed {} not here, and {what}",
+        path.display(), crate::domain::text::count(*missing, "object"), if *missing == 1 { "is" } else { "are" })]
+    PartialClone { path: PathBuf, missing: usize, what: String },
     #[error("{text:?} names no commit in {}", path.display())]
     UnknownRevision { text: String, path: PathBuf },
     #[error("{} has no commit yet", path.display())]
@@ -26,9 +38,6 @@ pub enum GitError {
     NoBase { tried: Vec<String>, path: PathBuf },
     #[error("{one:?} and {other:?} have no common ancestor in {}", path.display())]
     NoMergeBase { one: String, other: String, path: PathBuf },
-    /// What a partial clone lacks did not come from its remote.
-    #[error("{} is a partial clone and misses contents that its remote did not give: {what}", path.display())]
-    Missing { path: PathBuf, what: String },
     #[error("cannot read the index {}: {what}", path.display())]
     Index { path: PathBuf, what: String },
     #[error("cannot {action} {}: {source}", path.display())]
@@ -37,28 +46,58 @@ pub enum GitError {
     Git { action: &'static str, path: PathBuf, source: git2::Error },
 }
 
+/// How the actions begin that write into the git dir.
+const WRITING: [&str; 2] = ["write a snapshot", "keep a snapshot"];
+/// Paths named in an error; the others are counted.
+const NAMED: usize = 3;
+
+fn unmerged(paths: &[String]) -> String {
+    let named: Vec<&str> = paths.iter().take(NAMED).map(String::as_str).collect();
+    let more = match paths.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{}{more} {} unmerged", named.join(", "), if paths.len() == 1 { "is" } else { "are" })
+}
+
+/// Whether the system did not let us write; libgit2 has only the words for it.
+fn is_forbidden(error: &git2::Error) -> bool {
+    ["Permission denied", "Read-only file system"].iter().any(|words| error.message().contains(words))
+}
+
 impl GitError {
     /// What somebody can do about it, as a sentence; `None` when there is nothing particular to say.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NotARepository { .. } => "change into a repository, or make one with `git init`".to_owned(),
+            Self::NotAGitDir { .. } => "unset GIT_DIR, or let it name the .git folder of a repository".to_owned(),
             Self::NotOwned { path } => {
                 format!("if you trust it, run `git config --global --add safe.directory {}`", path.display())
             }
             Self::Unsupported { .. } => {
                 "a clone with the default formats (SHA-1 objects, files as refs) works".to_owned()
             }
-            Self::NoWorktree { .. } => "name a commit, a range or a branch instead of the working tree".to_owned(),
+            Self::NoWorktree { .. } | Self::NoIndex { .. } => {
+                "name a commit, a range or a branch instead of the working tree".to_owned()
+            }
+            Self::Unmerged { .. } => {
+                "resolve it and `git add` it; or review the working tree as it is, with `--worktree`".to_owned()
+            }
+            Self::PartialClone { .. } => {
+                "`git fetch --refetch --no-filter` makes it a full clone, while its remote can be reached".to_owned()
+            }
             Self::UnknownRevision { .. } => "`git log --oneline --all` shows the commits there are".to_owned(),
             Self::Unborn { .. } => "review the working tree, or commit first".to_owned(),
             Self::NoBase { .. } => "name the base yourself, as in `--branch origin/develop`".to_owned(),
             Self::NoMergeBase { .. } => {
                 "in a shallow clone `git fetch --unshallow` brings the history that is missing".to_owned()
             }
-            Self::Missing { .. } => {
-                "`git fetch --refetch --no-filter` makes it a whole clone, once its remote can be reached".to_owned()
-            }
             Self::Index { .. } => "`git status` says whether git itself can read it".to_owned(),
+            Self::Git { action, source, .. }
+                if is_forbidden(source) && WRITING.iter().any(|writing| action.starts_with(writing)) =>
+            {
+                "revdeck stores a snapshot as git objects and needs to write to .git".to_owned()
+            }
             Self::Io { .. } | Self::Git { .. } => return None,
         })
     }
@@ -66,5 +105,33 @@ impl GitError {
     /// The error of libgit2 while doing `action`.
     pub(super) fn git(action: &'static str, path: impl Into<PathBuf>, source: git2::Error) -> Self {
         Self::Git { action, path: path.into(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_the_way_out() {
+        let os = |message: &str| git2::Error::new(git2::ErrorCode::GenericError, git2::ErrorClass::Os, message);
+        let hint = |action, message| GitError::git(action, "/r", os(message)).hint();
+        for (action, message, helps) in [
+            ("write a snapshot", "failed to create '.git/objects/aa': Permission denied", true),
+            ("write a snapshot of a file", "cannot write: Read-only file system", true),
+            ("keep a snapshot", "failed to lock: Permission denied", true),
+            ("write a snapshot", "cannot write: No space left on device", false),
+            ("read HEAD", "failed to open: Permission denied", false),
+        ] {
+            let says = hint(action, message).is_some_and(|hint| hint.contains("needs to write to .git"));
+            assert_eq!(says, helps, "{action}: {message}");
+        }
+        let paths = |n: usize| (0..n).map(|n| format!("f{n}")).collect();
+        for (n, says) in
+            [(1, "in /r: f0 is unmerged"), (2, "f0, f1 are unmerged"), (5, "f0, f1, f2 and 2 more are unmerged")]
+        {
+            let error = GitError::Unmerged { paths: paths(n), path: "/r".into() };
+            assert!(error.to_string().ends_with(says), "{error}");
+        }
     }
 }

@@ -4,22 +4,21 @@
 //! snapshot at all, a tracked one is there as the index has it, and both are told as oversized.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use git2::{ErrorClass, ErrorCode, ObjectType, Oid};
 
 use super::attributes::{Attributes, Name, State};
-use super::change::Extra;
+use super::change::{Absent, Extra};
 use super::ignored::Shared;
 use super::index::{Index, MODE_GITLINK, Watch};
 use super::scan::{Compare, Seen, Thing, scan};
 use super::staged::staged;
 use super::trees::{Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SYMLINK, leaf_at};
-use super::{GitError, Repo, bytes};
-use crate::domain::LeftOutReason;
+use super::{GitError, Repo, bytes, program};
+use crate::domain::text::path_from_bytes;
 
 /// From this many files on, threads hash faster than one; measured.
 const PARALLEL_HASHES: usize = 64;
@@ -35,6 +34,8 @@ pub struct Frozen {
     pub overlay: Overlay,
     /// What is in the worktree and not in the overlay.
     pub extra: Vec<Extra>,
+    /// What the person who asked should know.
+    pub notes: Vec<String>,
 }
 
 /// Whether contents are only hashed or also put into the object database.
@@ -57,7 +58,7 @@ impl Repo {
         let seen = scan(&root, &index, config.compare, &shared)?;
         let head = self.head_tree()?;
         let overlay = staged(&self.inner, &index, head.as_ref()).map_err(self.failed("compare index and HEAD"))?;
-        let mut frozen = Frozen { overlay, extra: Vec::new() };
+        let mut frozen = Frozen { overlay, ..Frozen::default() };
         let above = std::fs::read(self.inner.commondir().join("info").join("attributes")).ok();
         let below = config.attributes_file.as_ref().and_then(|file| std::fs::read(file).ok());
         let source = {
@@ -85,9 +86,9 @@ impl Repo {
 }
 
 impl Frozen {
-    /// Whether there is something to review or to tell; what could not be read is no change.
+    /// Whether there is something to review or to tell.
     pub fn is_dirty(&self) -> bool {
-        !self.overlay.is_empty() || self.extra.iter().any(|extra| extra.reason == LeftOutReason::Oversized)
+        !self.overlay.is_empty() || self.extra.iter().any(|extra| extra.what != Absent::Closed)
     }
 }
 
@@ -167,7 +168,8 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                         self.frozen.overlay.insert(self.index.path(entry).to_vec(), None);
                     }
                 }
-                Seen::Unreadable(path) => self.left_out(path, LeftOutReason::Unreadable, None),
+                Seen::Unreadable(path) => self.left_out(path, Absent::Unreadable),
+                Seen::Closed(path) => self.left_out(path, Absent::Closed),
                 Seen::Suspect(at, thing) => candidates.extend(self.suspect(at, thing)),
                 Seen::Untracked(path, Thing::Symlink) => {
                     candidates.push(Candidate {
@@ -182,7 +184,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                     let mode = if executable && self.config.compare.file_mode { MODE_EXECUTABLE } else { MODE_FILE };
                     match self.keep {
                         Keep::Objects { .. } if self.is_oversized(size) => {
-                            self.left_out(path, LeftOutReason::Oversized, Some((mode, size)));
+                            self.left_out(path, Absent::Oversized { mode, bytes: size });
                         }
                         // That it is there is all that matters.
                         Keep::Hashes => {
@@ -205,8 +207,8 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
         matches!(self.keep, Keep::Objects { max_file_bytes } if size > max_file_bytes)
     }
 
-    fn left_out(&mut self, path: Vec<u8>, reason: LeftOutReason, file: Option<(u32, u64)>) {
-        self.frozen.extra.push(Extra { path, reason, file });
+    fn left_out(&mut self, path: Vec<u8>, what: Absent) {
+        self.frozen.extra.push(Extra { path, what });
     }
 
     /// A tracked path of which the scan could not say that it is unchanged.
@@ -230,7 +232,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
         // Of another size, hence changed; too large to be reviewed, hence not worth reading.
         if mode != MODE_SYMLINK && clean == Clean::Nothing && self.is_oversized(size) && entry.stat.size != size as u32
         {
-            self.left_out(path, LeftOutReason::Oversized, Some((mode, size)));
+            self.left_out(path, Absent::Oversized { mode, bytes: size });
             return None;
         }
         Some(Candidate { path, mode, size, clean, entry: Some(at) })
@@ -282,8 +284,8 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                 }
                 (_, Some(Ok(id))) if self.is_recorded(candidate, id) || self.keep == Keep::Hashes => Ok(id),
                 (_, Some(Ok(_))) if self.is_oversized(candidate.size) => {
-                    let file = Some((candidate.mode, candidate.size));
-                    self.left_out(candidate.path.clone(), LeftOutReason::Oversized, file);
+                    let what = Absent::Oversized { mode: candidate.mode, bytes: candidate.size };
+                    self.left_out(candidate.path.clone(), what);
                     continue;
                 }
                 (_, Some(Err(error))) => Err(error),
@@ -298,19 +300,33 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
         }
         let together = self.hash_by_git(&by_git);
         for (place, candidate) in by_git.into_iter().enumerate() {
-            let id = match &together {
-                Some(ids) => ids.get(place).copied(),
-                // One file that git refuses is no reason to take the others as they are.
-                None => self.hash_by_git(&[candidate]).and_then(|ids| ids.first().copied()),
+            let hashed = match &together {
+                Ok(ids) => ids.get(place).copied().ok_or_else(String::new),
+                // One file that git refuses is no reason to leave out the others.
+                Err(_) => self.hash_by_git(&[candidate]).and_then(|ids| ids.first().copied().ok_or_else(String::new)),
             };
-            let id = match id {
-                Some(id) => Ok(id),
-                // As it is: `core.safecrlf` may refuse, or git may not be there.
-                None => self.put(&Candidate { clean: Clean::Nothing, ..candidate.clone() }),
+            let id = match hashed {
+                Ok(id) => Ok(id),
+                // Only line ends: as it is, when git is not there.
+                Err(_) if candidate.clean == Clean::LineEnds => self.put_plain(candidate),
+                Err(refused) => match std::fs::File::open(bytes::below(self.root, &candidate.path)) {
+                    // As it is, it may hold what its filter keeps out of the repository.
+                    Ok(_) => {
+                        let path = path_from_bytes(&candidate.path);
+                        self.frozen.notes.push(format!("{path} is left out as git would not add it: {refused}"));
+                        self.left_out(candidate.path.clone(), Absent::Unreadable);
+                        continue;
+                    }
+                    Err(_) => self.put_plain(candidate),
+                },
             };
             self.settle(candidate, id)?;
         }
         Ok(())
+    }
+
+    fn put_plain(&self, candidate: &Candidate) -> Result<Oid, git2::Error> {
+        self.put(&Candidate { clean: Clean::Nothing, ..candidate.clone() })
     }
 
     fn is_recorded(&self, candidate: &Candidate, id: Oid) -> bool {
@@ -341,7 +357,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                         Ok(())
                     }
                     Err(_) => {
-                        self.left_out(candidate.path.clone(), LeftOutReason::Unreadable, None);
+                        self.left_out(candidate.path.clone(), Absent::Unreadable);
                         Ok(())
                     }
                     Ok(_) => Err(GitError::git("write a snapshot of a file", file, error)),
@@ -369,26 +385,27 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
         self.repo.inner.blob_path(&file)
     }
 
-    /// What `git hash-object` makes of files with filter programs; `None` when git is not there or fails.
-    fn hash_by_git(&self, candidates: &[&Candidate]) -> Option<Vec<Oid>> {
+    /// What `git hash-object` makes of files with filter programs, or why it does not.
+    fn hash_by_git(&self, candidates: &[&Candidate]) -> Result<Vec<Oid>, String> {
         if candidates.is_empty() {
-            return Some(Vec::new());
+            return Ok(Vec::new());
         }
         let mut command = Command::new("git");
+        // A warning about line ends is no reason to refuse.
+        command.args(["-c", "core.safecrlf=false"]);
         command.arg("--git-dir").arg(self.repo.inner.path()).arg("--work-tree").arg(self.root).arg("hash-object");
         if matches!(self.keep, Keep::Objects { .. }) {
             command.arg("-w");
         }
         command.arg("--stdin-paths").current_dir(self.root).env("GIT_INDEX_FILE", &self.repo.index);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-        let mut stdin = child.stdin.take()?;
         let lines: Vec<u8> = candidates.iter().flat_map(|candidate| quoted(&candidate.path)).collect();
-        let writer = std::thread::spawn(move || stdin.write_all(&lines));
-        let output = child.wait_with_output().ok()?;
-        let _ = writer.join();
-        let text = String::from_utf8(output.stdout).ok()?;
+        let output = program::through(command, lines).map_err(|error| format!("git cannot be run: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
         let ids: Vec<Oid> = text.lines().map_while(|line| Oid::from_str(line).ok()).collect();
-        (output.status.success() && ids.len() == candidates.len()).then_some(ids)
+        if output.status.success() && ids.len() == candidates.len() {
+            return Ok(ids);
+        }
+        Err(program::last_words(&output.stderr))
     }
 }
 

@@ -10,6 +10,7 @@ use std::process::Command;
 use git2::Oid;
 
 use super::GitError;
+use crate::domain::text::path_from_bytes;
 
 /// Type bits of an entry's mode for a submodule.
 pub const MODE_GITLINK: u32 = 0o160000;
@@ -109,6 +110,14 @@ impl Index {
 
     pub fn path(&self, entry: &Entry) -> &[u8] {
         self.names.get(entry.name.start as usize..entry.name.end as usize).unwrap_or_default()
+    }
+
+    /// The paths of a conflict that is not resolved, each once.
+    pub fn unmerged(&self) -> Vec<String> {
+        let unmerged = self.entries.iter().filter(|entry| entry.watch == Watch::Unmerged);
+        let mut paths: Vec<String> = unmerged.map(|entry| path_from_bytes(self.path(entry))).collect();
+        paths.dedup();
+        paths
     }
 
     /// The entries from `from` to `to` that begin with `prefix`; the first of them must be `from`.

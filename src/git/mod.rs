@@ -16,6 +16,7 @@ mod filter;
 mod freeze;
 mod ignored;
 mod index;
+mod program;
 mod promised;
 mod read;
 mod repo;
@@ -64,6 +65,11 @@ pub struct Snapshot {
     pub scope_hash: String,
     pub diff_fingerprint: String,
     pub change: Change,
+    /// Those of `change.left_out` that are not in the snapshot's tree as they are in the worktree: whoever computes the
+    /// change again from the commits does not see them.
+    pub unseen: Vec<LeftOut>,
+    /// What the person who asked should know.
+    pub notes: Vec<String>,
 }
 
 /// What differs between two trees.

@@ -1,56 +1,132 @@
-//! Partial clones (`git clone --filter=blob:none`): contents that only the remote has.
+//! Objects that a partial clone (`git clone --filter`) left at its remote: fetched by git before they are needed.
 //!
-//! libgit2 does not ask the remote for them, git does. So a comparison that misses something is left to git once, which
-//! brings what it needs in one go and leaves index, worktree and refs alone, and is then made again.
+//! Invariant: only what a change consists of is fetched, all of it by one git; whoever looks at the rest of a snapshot
+//! does without what is missing.
 
-use std::process::{Command, Stdio};
+use std::collections::{BTreeSet, HashSet};
+use std::process::Command;
 
-use git2::{ErrorCode, Oid};
+use git2::{Odb, OdbLookupFlags, Oid, Tree};
 
-use super::{Change, GitError, Repo};
-use crate::domain::LeftOutReason;
+use super::trees::{Difference, leaf_at};
+use super::{GitError, Repo, program};
 
-/// git's name for the tree without entries; it knows it without having it.
-const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+impl Repo {
+    /// The remote that has what is missing here; `None` when nothing may be missing.
+    pub(super) fn promisor(&self) -> Option<String> {
+        let config = self.inner.config().and_then(|mut config| config.snapshot()).ok()?;
+        let mut entries = config.entries(Some(r"^remote\..*\.promisor$")).ok()?;
+        while let Some(Ok(entry)) = entries.next() {
+            let Ok(name) = entry.name() else { continue };
+            let remote = name.strip_prefix("remote.").and_then(|name| name.strip_suffix(".promisor"));
+            if let Some(remote) = remote.filter(|_| config.get_bool(name).unwrap_or(false)) {
+                return Some(remote.to_owned());
+            }
+        }
+        // As git wrote it before there could be several such remotes.
+        config.get_string("extensions.partialclone").ok()
+    }
 
-/// Whether a comparison failed, or has gaps, for want of objects.
-pub(super) fn lacks_objects<T>(compared: &Result<(Change, T), GitError>) -> bool {
-    match compared {
-        Ok((change, _)) => change.left_out.iter().any(|file| file.reason == LeftOutReason::Unreadable),
-        Err(GitError::Git { source, .. }) => source.code() == ErrorCode::NotFound,
-        Err(_) => false,
+    /// Sees to it that the trees of two commits are here; `None` as `base` for all of `tip`.
+    pub(super) fn fetch_trees(&self, base: Option<Oid>, tip: Oid) -> Result<(), GitError> {
+        let failed = |what| GitError::PartialClone { path: self.root(), missing: 1, what };
+        if fetching_is_forbidden() {
+            return Err(failed(FORBIDDEN.to_owned()));
+        }
+        let mut command = self.git_program();
+        match base {
+            Some(base) => {
+                command.args(["diff-tree", "-r", "--raw", "--no-renames"]).args([base.to_string(), tip.to_string()]);
+            }
+            None => drop(command.args(["ls-tree", "-r"]).arg(tip.to_string())),
+        }
+        let output =
+            program::through(command, Vec::new()).map_err(|error| failed(format!("git cannot be run: {error}")))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(failed(format!("git cannot fetch it: {}", program::last_words(&output.stderr)))),
+        }
+    }
+
+    /// Sees to it that the contents of a change are here, and the attributes that decide about them.
+    pub(super) fn fetch_contents(&self, differences: &[Difference], new: &Tree, remote: &str) -> Result<(), GitError> {
+        let odb = self.inner.odb().map_err(self.failed("read the object database"))?;
+        let mut wanted = contents(differences);
+        let mut folders: HashSet<&[u8]> = HashSet::new();
+        for difference in differences {
+            let slashes = memchr::memchr_iter(b'/', &difference.path).map(|at| at + 1);
+            folders.extend([0].into_iter().chain(slashes).filter_map(|at| difference.path.get(..at)));
+        }
+        let attributes = folders.into_iter().map(|folder| [folder, b".gitattributes"].concat());
+        wanted.extend(attributes.filter_map(|path| Some(leaf_at(&self.inner, new, &path)?.id)));
+        let absent = missing(&odb, wanted);
+        if absent.is_empty() {
+            return Ok(());
+        }
+        let fetched = self.fetch_objects(remote, &absent);
+        let absent = missing(&odb, absent);
+        match (absent.len(), fetched) {
+            (0, _) => Ok(()),
+            (missing, fetched) => {
+                let what = fetched.err().unwrap_or_else(|| format!("{remote} does not have them"));
+                Err(GitError::PartialClone { path: self.root(), missing, what })
+            }
+        }
+    }
+
+    /// As git itself fetches what it lacks.
+    fn fetch_objects(&self, remote: &str, ids: &BTreeSet<Oid>) -> Result<(), String> {
+        if fetching_is_forbidden() {
+            return Err(FORBIDDEN.to_owned());
+        }
+        let mut command = self.git_program();
+        command.args([
+            "-c",
+            "fetch.negotiationAlgorithm=noop",
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+        ]);
+        command.args([
+            "--recurse-submodules=no",
+            "--no-auto-maintenance",
+            "--refmap=",
+            "--filter=blob:none",
+            "--stdin",
+        ]);
+        command.arg("--").arg(remote);
+        let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let output =
+            program::through(command, lines.into_bytes()).map_err(|error| format!("git cannot be run: {error}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(format!("git cannot fetch from {remote}: {}", program::last_words(&output.stderr))),
+        }
+    }
+
+    fn git_program(&self) -> Command {
+        let mut command = Command::new("git");
+        command.arg("--git-dir").arg(self.inner.path());
+        command
     }
 }
 
-impl Repo {
-    /// Whether a remote has promised to give contents when they are needed.
-    pub(super) fn is_partial_clone(&self) -> bool {
-        let Ok(config) = self.inner.config().and_then(|mut config| config.snapshot()) else { return false };
-        let mut promised = config.get_string("extensions.partialclone").is_ok();
-        if let Ok(entries) = config.entries(Some("^remote\\..*\\.promisor$")) {
-            let _ = entries.for_each(|entry| promised |= entry.value().is_ok_and(|value| value == "true"));
-        }
-        promised
-    }
+const FORBIDDEN: &str = "GIT_NO_LAZY_FETCH forbids to fetch what is missing";
 
-    /// Has git compare two commits, for which it fetches what is missing. It asks for no password: nobody may be there.
-    pub(super) fn bring(&self, base: Option<Oid>, tip: Oid) -> Result<(), GitError> {
-        let base = base.map_or_else(|| EMPTY_TREE.to_owned(), |id| id.to_string());
-        let mut git = Command::new("git");
-        git.arg("--git-dir")
-            .arg(self.inner.path())
-            .args(["diff", "--numstat", "--no-ext-diff", "--no-textconv", "--no-renames", &base, &tip.to_string()])
-            .current_dir(self.inner.path())
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .stdin(Stdio::null());
-        let missing = |what: String| GitError::Missing { path: self.root(), what };
-        let output = git.output().map_err(|error| missing(format!("git cannot be run: {error}")))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("git did not say why");
-        Err(missing(last.trim().to_owned()))
-    }
+fn fetching_is_forbidden() -> bool {
+    std::env::var("GIT_NO_LAZY_FETCH").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false" | "no" | "off"))
+}
+
+/// The files on both sides of a change.
+fn contents(differences: &[Difference]) -> BTreeSet<Oid> {
+    let leaves = differences.iter().flat_map(|difference| [difference.old, difference.new]).flatten();
+    leaves.filter(|leaf| leaf.is_file()).map(|leaf| leaf.id).collect()
+}
+
+fn missing(odb: &Odb, mut ids: BTreeSet<Oid>) -> BTreeSet<Oid> {
+    // Once for all of them, instead of once for each that is missing.
+    let _ = odb.refresh();
+    ids.retain(|id| !odb.exists_ext(*id, OdbLookupFlags::NO_REFRESH));
+    ids
 }

@@ -1,6 +1,6 @@
 //! Reading from a snapshot: blobs, files of a commit, all of its files.
 
-use git2::{ObjectType, Oid, Tree};
+use git2::{ErrorCode, ObjectType, Oid, Tree};
 
 use super::trees::{MODE_EXECUTABLE, MODE_FILE, leaf, leaf_at};
 use super::{GitError, Repo, TreeFile, bytes};
@@ -28,6 +28,7 @@ impl Repo {
     }
 
     /// Every ordinary file of a commit's tree, by path; no symbolic links and no submodules.
+    /// Folders that a partial clone does not have are left away.
     /// [`Repo::judge`] says which of them a review leaves out.
     pub fn tree_files(&self, commit: &str) -> Result<Vec<TreeFile>, GitError> {
         let failed = self.failed("list the files of a commit");
@@ -46,7 +47,11 @@ impl Repo {
             match (entry.kind(), leaf(&entry).mode) {
                 (Some(ObjectType::Tree), _) => {
                     path.push(b'/');
-                    self.files_below(&self.inner.find_tree(entry.id())?, path, files)?;
+                    match self.inner.find_tree(entry.id()) {
+                        Ok(tree) => self.files_below(&tree, path, files)?,
+                        Err(error) if error.code() == ErrorCode::NotFound && self.promisor().is_some() => {}
+                        Err(error) => return Err(error),
+                    }
                 }
                 (_, MODE_FILE | MODE_EXECUTABLE) => {
                     files.push(TreeFile { path: path_from_bytes(path), blob: entry.id().to_string() });

@@ -14,29 +14,29 @@ const KEY_DIGITS: usize = 16;
 
 impl Repo {
     /// The repository around `folder`; or, as in git, the one that `GIT_DIR` and `GIT_WORK_TREE` name (in a hook, for
-    /// instance).
+    /// instance), with the index that `GIT_INDEX_FILE` names.
     pub fn discover(folder: &Path) -> Result<Self, GitError> {
         // Hashing every object again on its way in costs more than reading it; git does not do it either, but in fsck.
         git2::opts::strict_hash_verification(false);
-        let from_environment = std::env::var_os("GIT_DIR").is_some_and(|value| !value.is_empty());
-        let opened = match from_environment {
-            true => Repository::open_from_env(),
-            false => Repository::discover(folder),
+        let git_dir = environment("GIT_DIR");
+        let opened = match &git_dir {
+            Some(_) => Repository::open_from_env(),
+            None => Repository::discover(folder),
         };
         let inner = opened.map_err(|error| match (error.code(), error.class()) {
-            (ErrorCode::NotFound, _) => GitError::NotARepository { path: folder.to_owned() },
+            (ErrorCode::NotFound, _) => match git_dir {
+                Some(path) => GitError::NotAGitDir { path },
+                None => GitError::NotARepository { path: folder.to_owned() },
+            },
             (ErrorCode::Owner, _) => GitError::NotOwned { path: folder.to_owned() },
             (_, ErrorClass::Repository) => {
                 GitError::Unsupported { path: folder.to_owned(), what: error.message().to_owned() }
             }
             _ => GitError::git("open the repository", folder, error),
         })?;
-        let index = match from_environment {
-            true => std::env::var_os("GIT_INDEX_FILE").filter(|value| !value.is_empty()).map(PathBuf::from),
-            false => None,
-        };
-        let index = match index {
-            Some(path) => std::path::absolute(&path).unwrap_or(path),
+        // As git does: a hook's index, such as that of `git commit --all`, counts from the top of the worktree.
+        let index = match environment("GIT_INDEX_FILE") {
+            Some(path) => inner.workdir().unwrap_or_else(|| inner.path()).join(path),
             None => inner.path().join("index"),
         };
         Ok(Self { inner, index })
@@ -131,6 +131,11 @@ impl Repo {
     pub(super) fn failed(&self, action: &'static str) -> impl Fn(git2::Error) -> GitError + Copy + use<'_> {
         move |source| GitError::git(action, self.root(), source)
     }
+}
+
+/// A path from the environment; an empty one is none.
+fn environment(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn bytes_text(bytes: &[u8]) -> String {

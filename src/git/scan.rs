@@ -48,8 +48,10 @@ pub enum Seen {
     /// A tracked path where nothing is that git could track.
     Missing(usize),
     Untracked(Vec<u8>, Thing),
-    /// A folder that may not be read, or a file that may not be looked at.
+    /// A folder with tracked files that may not be read, or a file that may not be looked at.
     Unreadable(Vec<u8>),
+    /// A folder without tracked files that may not be read; git takes it for empty.
+    Closed(Vec<u8>),
 }
 
 /// A folder to look at, and the entries of the index below it.
@@ -270,7 +272,8 @@ impl Scan<'_> {
         // Not there, or something else is: a file or a symbolic link, which the parent reports as untracked.
         let gone = matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::MLINK);
         if !gone {
-            seen.push(Seen::Unreadable(trimmed(&job.path).to_vec()));
+            let path = trimmed(&job.path).to_vec();
+            seen.push(if job.from < job.to { Seen::Unreadable(path) } else { Seen::Closed(path) });
             return;
         }
         let mut last: &[u8] = b"";

@@ -27,25 +27,27 @@ impl Repo {
             Scope::All => Resolved::All,
             Scope::Commit(text) => {
                 let tip = self.commit(text)?;
-                let scope = match text.as_str() {
-                    "HEAD" | "@" => Scope::Commit(self.short(tip.id())),
-                    _ => scope.clone(),
-                };
+                let scope = Scope::Commit(self.lasting_name(text, tip.id()));
                 Resolved::Commits { base: tip.parent_id(0).ok(), tip: tip.id(), scope }
             }
             Scope::Range { from, to } => {
                 let (base, tip) = (self.commit(from)?.id(), self.commit(to)?.id());
-                Resolved::Commits { base: Some(base), tip, scope: scope.clone() }
+                let scope = Scope::Range { from: self.lasting_name(from, base), to: self.lasting_name(to, tip) };
+                Resolved::Commits { base: Some(base), tip, scope }
             }
             Scope::Since { from, to } => {
                 let (one, tip) = (self.commit(from)?.id(), self.commit(to)?.id());
                 let base = self.merge_base((from, one), (to, tip))?;
-                Resolved::Commits { base: Some(base), tip, scope: scope.clone() }
+                let scope = Scope::Since { from: self.lasting_name(from, one), to: self.lasting_name(to, tip) };
+                Resolved::Commits { base: Some(base), tip, scope }
             }
             Scope::Branch(base) => {
                 let tip = self.commit("HEAD")?.id();
                 let (name, one) = match base {
-                    Some(name) => (name.clone(), self.commit(name)?.id()),
+                    Some(name) => {
+                        let id = self.commit(name)?.id();
+                        (self.lasting_name(name, id), id)
+                    }
                     None => self.guess_base()?,
                 };
                 let base = self.merge_base((&name, one), ("HEAD", tip))?;
@@ -66,6 +68,18 @@ impl Repo {
 
     pub(super) fn commit_id(&self, text: &str) -> Result<Oid, GitError> {
         Ok(self.commit(text)?.id())
+    }
+
+    /// A revision as it is told later on: branches, tags and hashes as they were typed; what counts from where one
+    /// stands, such as `HEAD~2` or `@{yesterday}`, by its hash.
+    fn lasting_name(&self, text: &str, id: Oid) -> String {
+        let is_hash = text.len() >= 4 && id.to_string().starts_with(&text.to_ascii_lowercase());
+        let is_ref = || {
+            let reference = self.inner.resolve_reference_from_short_name(text).ok();
+            reference.is_some_and(|found| found.is_branch() || found.is_tag() || found.is_remote())
+                && !matches!(text, "HEAD" | "@")
+        };
+        if is_hash || is_ref() { text.to_owned() } else { self.short(id) }
     }
 
     /// As few digits as are clear in this repository, 7 at least.

@@ -46,24 +46,34 @@ impl Repo {
     /// Freezes what `scope` names and computes what changed.
     pub fn snapshot(&self, scope: &Scope, filter: &Filter) -> Result<Snapshot, GitError> {
         match self.resolve(scope)? {
-            Resolved::Commits { base, tip, scope } => self.describe(base, tip, Vec::new(), scope, filter),
+            Resolved::Commits { base, tip, scope } => {
+                let notes = if base.is_none() { self.cut_history(tip) } else { Vec::new() };
+                self.describe(base, tip, scope, filter, (Vec::new(), notes))
+            }
             Resolved::Worktree => {
                 let frozen = self.freeze_worktree(Keep::Objects { max_file_bytes: filter.max_file_bytes })?;
                 self.frozen_snapshot(frozen, self.head_id(), Scope::Worktree, filter)
             }
             Resolved::All if self.inner.workdir().is_none() => {
-                self.describe(None, self.commit_id("HEAD")?, Vec::new(), Scope::All, filter)
+                self.describe(None, self.commit_id("HEAD")?, Scope::All, filter, Default::default())
             }
             Resolved::All => {
                 let frozen = self.freeze_worktree(Keep::Objects { max_file_bytes: filter.max_file_bytes })?;
                 self.frozen_snapshot(frozen, None, Scope::All, filter)
             }
             Resolved::Staged => {
+                if self.inner.is_bare() && !self.index.exists() {
+                    return Err(GitError::NoIndex { path: self.root() });
+                }
                 let head = self.head_id();
                 let index = Index::read(&self.index, self.inner.path())?;
+                let unmerged = index.unmerged();
+                if !unmerged.is_empty() {
+                    return Err(GitError::Unmerged { paths: unmerged, path: self.root() });
+                }
                 let overlay = staged(&self.inner, &index, self.head_tree()?.as_ref());
                 let overlay = overlay.map_err(self.failed("compare index and HEAD"))?;
-                self.frozen_snapshot(Frozen { overlay, extra: Vec::new() }, head, Scope::Staged, filter)
+                self.frozen_snapshot(Frozen { overlay, ..Frozen::default() }, head, Scope::Staged, filter)
             }
         }
     }
@@ -76,7 +86,7 @@ impl Repo {
         filter: &Filter,
     ) -> Result<Snapshot, GitError> {
         let tip = self.write_snapshot(&frozen.overlay)?;
-        self.describe(base, tip, frozen.extra, scope, filter)
+        self.describe(base, tip, scope, filter, (frozen.extra, frozen.notes))
     }
 
     /// HEAD's commit when the tree is the same, else a commit made for the purpose, on top of HEAD.
@@ -109,20 +119,35 @@ impl Repo {
         self.head_id().map(|id| self.inner.find_commit(id).and_then(|head| head.tree())).transpose().map_err(failed)
     }
 
+    /// That a commit without a parent has one where a shallow clone came from.
+    fn cut_history(&self, tip: Oid) -> Vec<String> {
+        let cut = std::fs::read_to_string(self.inner.commondir().join("shallow")).unwrap_or_default();
+        let id = tip.to_string();
+        match cut.lines().any(|line| line.trim() == id) {
+            true => vec![format!(
+                "the history is cut off at {} (a shallow clone), so that all of it counts as new; \
+                 `git fetch --deepen 1` brings what is before it",
+                self.short(tip)
+            )],
+            false => Vec::new(),
+        }
+    }
+
     /// A snapshot's record: what changed from `base` to `tip`, with its fingerprint.
     fn describe(
         &self,
         base: Option<Oid>,
         tip: Oid,
-        extra: Vec<Extra>,
         scope: Scope,
         filter: &Filter,
+        (extra, notes): (Vec<Extra>, Vec<String>),
     ) -> Result<Snapshot, GitError> {
         let (mut change, raw) = self.compare(base, tip, filter)?;
         let diff_fingerprint = self.fingerprint(&raw, &extra, filter)?;
-        for extra in extra {
-            change.left_out.push(LeftOut { path: path_from_bytes(&extra.path), reason: extra.reason });
-        }
+        let unseen = extra.iter();
+        let unseen = unseen.map(|extra| LeftOut { path: path_from_bytes(&extra.path), reason: extra.what.reason() });
+        let unseen: Vec<LeftOut> = unseen.collect();
+        change.left_out.extend(unseen.iter().cloned());
         change.left_out.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Snapshot {
             base_commit: base.map(|id| id.to_string()).unwrap_or_default(),
@@ -134,6 +159,8 @@ impl Repo {
             scope,
             diff_fingerprint,
             change,
+            unseen,
+            notes,
         })
     }
 }

@@ -19,6 +19,13 @@ pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Cov
         page.push_str(&format!("**incomplete: {}**\n\n", escape(&run.error_summary)));
     }
     page.push_str(&format!("{}\n\n", escape(&text::summary(&plain(look), findings, coverage))));
+    let left_out = text::left_out_by_name(run, coverage);
+    for line in &left_out {
+        page.push_str(&format!("- {}\n", escape(line)));
+    }
+    if !left_out.is_empty() {
+        page.push('\n');
+    }
     page.push_str(&by_file(findings));
     for note in notes {
         page.push_str(&format!("> {}\n", escape(note)));

@@ -24,7 +24,26 @@ pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Cov
         text.push_str(&format!("{}\n", look.paint(Paint::Bad, look.wrap(&said, 0).trim_end())));
     }
     text.push_str(&format!("{}\n", summary(look, findings, coverage)));
+    for line in left_out_by_name(run, coverage) {
+        text.push_str(&format!("  {line}\n"));
+    }
     text
+}
+
+/// The files that a run left out when there was nothing else: then their number is not enough.
+pub fn left_out_by_name(run: &RunRecord, coverage: &Coverage) -> Vec<String> {
+    const NAMED: usize = 20;
+    if run.status != RunStatus::Skipped {
+        return Vec::new();
+    }
+    let named = coverage.left_out.iter().take(NAMED);
+    let mut lines: Vec<String> = named.map(|file| format!("{}: {}", one_line(&file.path), file.reason)).collect();
+    // A record keeps the first of very many only.
+    match (coverage.files_total as usize).saturating_sub(lines.len()) {
+        0 => {}
+        more => lines.push(format!("and {more} more")),
+    }
+    lines
 }
 
 /// Findings grouped by file, in the order of files and lines.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::start::Waiting;
 use super::{Requested, ReviewRequest, Runner, RunnerError, known, process};
 use crate::domain::{
-    CancelReason, Coverage, FindingCounts, LeftOutReason, PhaseTimings, RunId, RunRecord, RunStatus, Usage,
+    CancelReason, Coverage, FindingCounts, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
 use crate::policy::{self, Action, Decision, Extent, KnownRun, Liveness, Resumable};
@@ -210,7 +210,7 @@ impl Runner {
             cost: 0.0,
             window_peak: 0,
             saved_token_estimate: decision.saved_token_estimate,
-            coverage: expected_coverage(snapshot),
+            coverage: expected_coverage(snapshot, status),
             finding_counts: FindingCounts::default(),
             finding_digests: Vec::new(),
             summary: String::new(),
@@ -237,6 +237,11 @@ impl Runner {
         }
         if status == RunStatus::Pending {
             self.repo.keep(&record.run_id, &record.snapshot_commit)?;
+        }
+        if !snapshot.notes.is_empty() {
+            let notes: Vec<RunEvent> =
+                snapshot.notes.iter().map(|text| RunEvent::Note { text: text.clone() }).collect();
+            self.store.journal(&record.run_id)?.append_all(now, &notes)?;
         }
         locked.create_run(&record)?;
         Ok(record)
@@ -311,21 +316,16 @@ fn changed_paths(snapshot: &Snapshot) -> Vec<String> {
     files.chain(left_out).take(RunRecord::MAX_PATHS).cloned().collect()
 }
 
-/// What there is to cover. What is too large to be in the snapshot at all, or could not be read, is only known now, so it
-/// is listed.
-fn expected_coverage(snapshot: &Snapshot) -> Coverage {
+/// What there is to cover. Listed is what only the request knows: files that are not in the snapshot's tree and, of a
+/// run that ends right here, every file.
+fn expected_coverage(snapshot: &Snapshot, status: RunStatus) -> Coverage {
     let change = &snapshot.change;
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let listed = if status == RunStatus::Skipped { &change.left_out } else { &snapshot.unseen };
     Coverage {
         files_total: count(change.files.len() + change.left_out.len()),
         hunks_total: count(change.files.iter().map(|file| file.hunks.len()).sum()),
-        left_out: change
-            .left_out
-            .iter()
-            .filter(|file| matches!(file.reason, LeftOutReason::Oversized | LeftOutReason::Unreadable))
-            .take(RunRecord::MAX_PATHS)
-            .cloned()
-            .collect(),
+        left_out: listed.iter().take(RunRecord::MAX_PATHS).cloned().collect(),
         ..Coverage::default()
     }
 }

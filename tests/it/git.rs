@@ -25,14 +25,13 @@ fn open(test: &TestEnvironment) -> Repo {
 fn snapshot(test: &TestEnvironment, scope: &str) -> Snapshot {
     let repo = open(test);
     let snapshot = repo.snapshot(&scope.parse().expect("a scope"), &filter()).expect("a snapshot");
-    let mut again = repo.change(&snapshot.base_commit, &snapshot.snapshot_commit, &filter()).expect("a change");
+    let again = repo.change(&snapshot.base_commit, &snapshot.snapshot_commit, &filter()).expect("a change");
     let mut change = snapshot.change.clone();
     // What is not in the tree only the one who took the snapshot knows.
-    let in_tree = |path: &str| repo.file_at(&snapshot.snapshot_commit, path).expect("a read").is_some();
-    let kept_as_before = |path: &str| path == "grows.txt" || path == "turns.txt";
-    let only_here = |reason| matches!(reason, LeftOutReason::Unreadable | LeftOutReason::Oversized);
-    change.left_out.retain(|left| !only_here(left.reason) || (in_tree(&left.path) && !kept_as_before(&left.path)));
-    again.left_out.retain(|left| !only_here(left.reason) || (in_tree(&left.path) && !kept_as_before(&left.path)));
+    for left in &snapshot.unseen {
+        let at = change.left_out.iter().position(|known| known == left).expect("the unseen are left out");
+        change.left_out.remove(at);
+    }
     assert_eq!(change, again, "the change computed again from {scope}");
     snapshot
 }
@@ -174,11 +173,14 @@ fn each_scope_names_its_commits() {
     let short = &three[..7];
     for (scope, resolved, base, tip, files) in [
         ("commit:HEAD", format!("commit:{short}"), two.as_str(), three.as_str(), "b.rs"),
-        ("commit:HEAD~1", "commit:HEAD~1".to_owned(), &one, &two, "a.rs"),
+        ("commit:HEAD~1", format!("commit:{}", &two[..7]), &one, &two, "a.rs"),
         ("commit:v1", "commit:v1".to_owned(), "", &one, "a.rs"),
         ("commit:main", "commit:main".to_owned(), &main, &merge, "a.rs b.rs"),
-        ("range:main~1..topic", "range:main~1..topic".to_owned(), &main, &three, "a.rs b.rs m.rs: deleted"),
-        ("range:main~1...topic", "range:main~1...topic".to_owned(), &one, &three, "a.rs b.rs"),
+        ("range:main~1..topic", format!("range:{}..topic", &main[..7]), &main, &three, "a.rs b.rs m.rs: deleted"),
+        ("range:main~1...@", format!("range:{}...{short}", &main[..7]), &one, &three, "a.rs b.rs"),
+        ("range:v1..HEAD^", format!("range:v1..{}", &two[..7]), &one, &two, "a.rs"),
+        (&format!("commit:{two}"), format!("commit:{two}"), &one, &two, "a.rs"),
+        ("branch:topic~2", format!("branch:{}", &one[..7]), &one, &three, "a.rs b.rs"),
         ("branch:v1", "branch:v1".to_owned(), &one, &three, "a.rs b.rs"),
         ("branch", "branch:main".to_owned(), &three, &three, ""),
         ("all", "all".to_owned(), "", &three, "a.rs b.rs"),
@@ -435,6 +437,35 @@ fn line_ends_and_filters_are_undone_as_git_does() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn what_a_required_filter_refuses_is_never_stored() {
+    let test = TestEnvironment::new();
+    test.write(".gitattributes", "*.key filter=vault\n*.txt filter=broken\n");
+    test.write("a.key", "locked\n");
+    test.commit("one");
+    test.git(&["config", "filter.vault.clean", "echo no key >&2; false"]);
+    test.git(&["config", "filter.vault.required", "true"]);
+    test.git(&["config", "filter.broken.clean", "false"]);
+    for (path, content) in [("a.key", "secret one\n"), ("b.key", "secret two\n"), ("c.txt", "passed on\n")] {
+        test.write(path, content);
+    }
+    let taken = snapshot(&test, "worktree");
+    assert_eq!(paths(&taken), ["c.txt", "a.key: unreadable", "b.key: unreadable"]);
+    assert_eq!(taken.unseen, taken.change.left_out);
+    let said = |path| taken.notes.iter().any(|note| note.starts_with(path) && note.contains("clean filter 'vault'"));
+    assert!(said("a.key") && said("b.key"), "{:?}", taken.notes);
+    for content in ["secret one\n", "secret two\n"] {
+        let plain = test.write(".git/plain", content);
+        let id = test.git(&["hash-object", "--no-filters", &plain.to_string_lossy()]);
+        let stored = test.command("git").args(["cat-file", "-e", id.trim()]).output().expect("git starts");
+        assert!(!stored.status.success(), "{content:?} was stored");
+    }
+    std::fs::remove_file(test.repo().join("c.txt")).expect("removed");
+    std::fs::remove_file(test.repo().join("b.key")).expect("removed");
+    assert_eq!(open(&test).default_scope().expect("a scope"), Scope::Worktree, "what cannot be read may have changed");
+    assert_eq!(open(&test).snapshot_default(&filter()).expect("a snapshot").scope, Scope::Worktree);
+}
+
+#[test]
 fn odd_names_are_found_again() {
     use std::os::unix::ffi::OsStrExt;
     let test = TestEnvironment::new();
@@ -527,7 +558,48 @@ fn a_conflict_shows_the_worktree() {
     assert_eq!(paths(&taken), ["a.rs"]);
     assert_eq!(hunks(&taken, "a.rs"), [hunk(1, 0, 2, 1), hunk(2, 0, 4, 3)]);
     assert_tree_is_gits(&test, &taken);
-    assert_eq!(paths(&snapshot(&test, "staged")), [""; 0]);
+    let error = open(&test).snapshot(&Scope::Staged, &filter()).expect_err("two sides are nothing to commit");
+    assert!(error.to_string().ends_with("repo: a.rs, b.rs are unmerged"), "{error}");
+    let asked = test.revdeck(&["review", "--staged", "--wait"]);
+    assert_eq!(asked.status.code(), Some(2), "{asked:?}");
+    assert!(String::from_utf8_lossy(&asked.stderr).contains("or review the working tree as it is"), "{asked:?}");
+}
+
+#[test]
+fn a_hook_sees_what_is_being_committed() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "1\n");
+    test.write("b.rs", "1\n");
+    test.commit("one");
+    let hook = test.write(
+        ".git/hooks/pre-commit",
+        format!("#!/bin/sh\nexec {} review --staged --wait --format json > seen.json\n", env!("CARGO_BIN_EXE_revdeck")),
+    );
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
+    test.write(".git/info/exclude", "seen.json\n");
+    let seen = |arguments: &[&str]| {
+        let mut committing = test.command("git");
+        let output = committing.args(["commit", "-q", "-m", "x"]).args(arguments).current_dir(test.repo().join("sub"));
+        let output = output.output().expect("git starts");
+        let text = std::fs::read(test.repo().join("seen.json")).expect("an answer");
+        let answer: serde_json::Value = serde_json::from_slice(&text).unwrap_or_else(|_| panic!("{output:?}"));
+        answer["run"]["changed_paths"].clone()
+    };
+    test.write("sub/c.rs", "1\n");
+    test.write("a.rs", "2\n");
+    test.write("b.rs", "2\n");
+    assert_eq!(seen(&["../b.rs"]), serde_json::json!(["b.rs"]), "a path");
+    assert_eq!(seen(&["--all"]), serde_json::json!(["a.rs"]), "all");
+    test.git(&["add", "sub"]);
+    assert_eq!(seen(&[]), serde_json::json!(["sub/c.rs"]), "what is staged");
+}
+
+#[test]
+fn a_wrong_git_dir_is_named() {
+    let test = TestEnvironment::new();
+    let asked = test.command(env!("CARGO_BIN_EXE_revdeck")).arg("review").env("GIT_DIR", "/nonexistent").output();
+    let said = String::from_utf8_lossy(&asked.expect("revdeck starts").stderr).into_owned();
+    assert!(said.contains("GIT_DIR names /nonexistent, which is not a git repository"), "{said}");
 }
 
 #[test]
@@ -573,6 +645,7 @@ fn every_sort_of_repository() {
     test.git(&["clone", "-q", "--depth", "1", &url, "../shallow"]);
     let taken = discover("shallow").snapshot_default(&filter()).expect("a snapshot");
     assert_eq!((taken.base_commit.as_str(), taken.change.files.len()), ("", 4));
+    assert!(matches!(&taken.notes[..], [note] if note.contains("history is cut off at")), "{:?}", taken.notes);
 
     // Bare, and a worktree that is elsewhere.
     test.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
@@ -583,6 +656,7 @@ fn every_sort_of_repository() {
     );
     assert_eq!(paths(&bare.snapshot_default(&filter()).expect("a snapshot")), ["a.rs"]);
     assert!(matches!(bare.snapshot(&Scope::Worktree, &filter()), Err(GitError::NoWorktree { .. })));
+    assert!(matches!(bare.snapshot(&Scope::Staged, &filter()), Err(GitError::NoIndex { .. })));
     std::fs::create_dir(other("elsewhere")).expect("a folder");
     test.git(&["-C", "../bare.git", "config", "core.bare", "false"]);
     test.git(&["-C", "../bare.git", "config", "core.worktree", "../elsewhere"]);
@@ -618,6 +692,62 @@ fn every_sort_of_repository() {
     test.git(&["init", "-q", "--object-format=sha256", "../sha256"]);
     let error = Repo::discover(&other("sha256")).err().expect("not readable");
     assert!(matches!(error, GitError::Unsupported { .. }), "{error:?}");
+}
+
+#[test]
+fn a_partial_clone_fetches_what_it_reviews_and_nothing_else() {
+    let test = TestEnvironment::new();
+    test.write("moved.rs", "one\ntwo\nthree\nfour\nfive\n");
+    test.write("a.rs", "1\n");
+    test.write("old/deep/b.rs", "b\n");
+    test.commit("one");
+    test.write("new/.gitattributes", "gen.rs linguist-generated\n");
+    test.write("new/gen.rs", "g\n");
+    std::fs::remove_file(test.repo().join("moved.rs")).expect("removed");
+    test.write("new/moved.rs", "one\ntwo\n3\nfour\nfive\n");
+    test.write("a.rs", "2\n");
+    test.commit("two");
+    test.git(&["rm", "-q", "-r", "."]);
+    test.write("last.rs", "l\n");
+    test.commit("three");
+    test.git(&["config", "uploadpack.allowFilter", "true"]);
+    let other = |name: &str| test.repo().parent().expect("a folder").join(name);
+    let url = format!("file://{}", test.repo().display());
+    let lacks = |name: &str, object: &str| {
+        let mut command = test.command("git");
+        command.args(["-C", &format!("../{name}"), "cat-file", "-e", object]).env("GIT_NO_LAZY_FETCH", "1");
+        !command.output().expect("git starts").status.success()
+    };
+    let scope: Scope = "commit:HEAD~1".parse().expect("a scope");
+    let expected = paths(&open(&test).snapshot(&scope, &filter()).expect("a snapshot"));
+    assert_eq!(expected, ["a.rs", "new/.gitattributes", "new/moved.rs", "new/gen.rs: generated"]);
+    for (name, filtered) in [("blobless", "--filter=blob:none"), ("treeless", "--filter=tree:0")] {
+        test.git(&["clone", "-q", filtered, &url, &format!("../{name}")]);
+        assert!(lacks(name, "HEAD~1:a.rs"), "{name}");
+        let repo = Repo::discover(&other(name)).expect("a repository");
+        let taken = repo.snapshot(&scope, &filter()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(paths(&taken), expected, "{name}");
+        assert!(!lacks(name, "HEAD~1:a.rs") && lacks(name, "HEAD~1:old/deep/b.rs"), "{name}");
+        assert!(repo.tree_files(&taken.snapshot_commit).is_ok());
+        assert_eq!(repo.change(&taken.base_commit, &taken.snapshot_commit, &filter()).expect("a change"), taken.change);
+    }
+
+    // What cannot be fetched is an error, never a review of less.
+    for name in ["cut", "cut-treeless"] {
+        let filtered = if name == "cut" { "--filter=blob:none" } else { "--filter=tree:0" };
+        test.git(&["clone", "-q", filtered, &url, &format!("../{name}")]);
+        test.git(&["-C", &format!("../{name}"), "remote", "set-url", "origin", "file:///nonexistent"]);
+        let error = Repo::discover(&other(name)).expect("a repository").snapshot(&scope, &filter()).expect_err(name);
+        assert!(matches!(error, GitError::PartialClone { .. }), "{error:?}");
+        assert!(error.to_string().contains("is a partial clone: "), "{error}");
+    }
+    // A whole clone that lost a content leaves that file out, and looks at the others.
+    let id = test.git(&["rev-parse", "HEAD~1:a.rs"]).trim().to_owned();
+    let lost = test.repo().join(".git/objects").join(&id[..2]).join(&id[2..]);
+    std::fs::remove_file(lost).expect("removed");
+    let taken = open(&test).snapshot(&scope, &filter()).expect("a snapshot");
+    assert!(paths(&taken).contains(&"a.rs: unreadable".to_owned()), "{:?}", paths(&taken));
+    assert!(taken.change.files.iter().any(|file| file.path == "new/moved.rs"), "{:?}", paths(&taken));
 }
 
 #[test]

@@ -327,3 +327,42 @@ fn what_was_decided_meets_the_next_report() {
     assert_eq!(status(addressed.clone()), Some(FindingStatus::Unresolved));
     assert_eq!(status(dismissed.clone()), Some(FindingStatus::Dismissed));
 }
+
+#[test]
+fn a_run_names_what_it_left_out() {
+    let place = Place::new();
+    let shown = |run: &revdeck::domain::RunId| -> (String, serde_json::Value) {
+        let json = place.revdeck(&["show", run.as_str(), "--format", "json"]);
+        (place.revdeck(&["show", run.as_str()]), serde_json::from_str(&json).expect("JSON"))
+    };
+    let left_out = |json: &serde_json::Value| -> Vec<String> {
+        let files = json["coverage"]["left_out"].as_array().expect("a list").iter();
+        files.map(|file| format!("{}: {}", file["path"], file["reason"]).replace('"', "")).collect()
+    };
+    place.test.write("Cargo.lock", "[[package]]\n");
+    std::fs::remove_file(place.test.repo().join("README")).expect("removed");
+    let skipped = place.review(&["--worktree", "--wait"]);
+    assert_eq!(place.run(&skipped).status, RunStatus::Skipped);
+    let (text, json) = shown(&skipped);
+    assert_eq!(left_out(&json), ["Cargo.lock: lock_file", "README: deleted"]);
+    assert!(text.contains("  Cargo.lock: lock file\n  README: deleted\n"), "{text}");
+
+    // Only the request sees these: one is too large to be stored, the others are refused by their filter.
+    place.modules("one", 1);
+    place.test.write(".gitattributes", "*.key filter=vault\n");
+    place.test.git(&["config", "filter.vault.clean", "false"]);
+    place.test.git(&["config", "filter.vault.required", "true"]);
+    place.test.write("a.key", "secret\n");
+    place.test.write("large.py", "x = 1\n".repeat(200_000));
+    let asked = place.test.revdeck(&["review", "--wait", "--fail-on", "none"]);
+    assert_eq!(asked.status.code(), Some(3), "a part is not clean");
+    let run = place.newest().expect("a run");
+    assert_eq!(place.run(&run).status, RunStatus::Completed);
+    let (text, json) = shown(&run);
+    let left_out = left_out(&json);
+    for file in ["a.key: unreadable", "large.py: oversized", "Cargo.lock: lock_file"] {
+        assert_eq!(left_out.iter().filter(|left| *left == file).count(), 1, "{file} in {left_out:?}");
+    }
+    assert!(text.contains("could not be read: a.key"), "{text}");
+    assert!(json["notes"][0].as_str().is_some_and(|note| note.starts_with("a.key is left out as git")), "{json}");
+}
