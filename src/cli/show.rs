@@ -37,7 +37,13 @@ fn show_run(session: &Session, id: &RunId, format: Format) -> Result<String, Cli
     let outcome = Outcome::of(&session.store, record)?;
     Ok(match format {
         // Nothing was reviewed: the decision says why, and once is enough.
-        Format::Text if outcome.run.status == RunStatus::Skipped => text::run(&session.look, &outcome.run),
+        Format::Text if outcome.run.status == RunStatus::Skipped => {
+            let mut page = text::run(&session.look, &outcome.run);
+            for line in text::left_out_by_name(&outcome.run, &outcome.coverage) {
+                page.push_str(&format!("  {line}\n"));
+            }
+            page
+        }
         Format::Text => {
             format!("{}\n{}", text::run(&session.look, &outcome.run), outcome.render(&session.look, format))
         }
