@@ -19,7 +19,7 @@ const KILLS: usize = 200;
 const ASKERS: usize = 8;
 /// As many as there are workers at once.
 const KILLERS: usize = 4;
-const SECONDS: usize = 20;
+const SECONDS: usize = 45;
 /// Writes of an undisturbed worker to its journal before its last words: its beginning, the plan, two units of files,
 /// what is seen across files with the last phase.
 const WRITES: u64 = 5;
