@@ -16,7 +16,7 @@ use crate::store::{RepoInfo, Store};
 use crate::tui;
 
 /// What every command starts from.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Invocation {
     pub paths: Paths,
     pub global: Global,
