@@ -124,7 +124,7 @@ impl<'a> Reader<'a, '_> {
                 || text.starts_with("b\"")
                 || text.starts_with(|c: char| c.is_ascii_digit())
         };
-        (!arguments.is_empty() && literal(arguments) && head.contains("::"))
+        (literal(arguments) && head.contains("::") && names::RUST_DECODERS.contains(&name))
             || (literal(head) && name != "get")
             || (name == "try_into" && text.contains('['))
     }

@@ -126,6 +126,23 @@ pub const RUST_FALLIBLE: &[&str] = &[
     "persist",
 ];
 
+/// Calls that only decode what they are given: with a literal, whether they fail is decided when the code is written.
+/// What asks the world outside (`fs::read("x")`, `File::open("x")`) is not among them.
+pub const RUST_DECODERS: &[&str] = &[
+    "new",
+    "parse",
+    "parse_str",
+    "from_str",
+    "try_from",
+    "try_new",
+    "from_utf8",
+    "from_bytes",
+    "from_static",
+    "from_hex",
+    "compile",
+    "builder",
+];
+
 /// Calls in front of `unwrap` that fail only after another thread's panic.
 pub const RUST_POISON: &[&str] = &[
     "lock",

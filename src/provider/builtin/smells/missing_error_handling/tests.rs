@@ -62,6 +62,8 @@ fn errors_that_are_ignored() {
         ),
         ("a.go", "package a\nfunc f() { if err := g(); err != nil { } }", 2, "does nothing"),
         ("a.rs", "fn f() { g().unwrap(); }", 1, "`unwrap()` on `g()`"),
+        ("a.rs", "fn f() { std::fs::read(\"x\").unwrap(); }", 1, "`unwrap()` on `std::fs::read"),
+        ("a.rs", "fn f() { File::open(\"x\").unwrap(); }", 1, "`unwrap()` on `File::open"),
         ("a.rs", "fn f() { g()\n.h()\n.unwrap(); }", 3, "`unwrap()` on"),
         ("a.rs", "fn f() { g().expect(\"\"); }", 1, "`expect(\"\")`"),
         ("a.rs", "fn f() { let _ = std::fs::remove_file(x); }", 1, "is thrown away"),
