@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{Coverage, Finding, FindingId, Priority, RunId, Scope, Time};
+use super::{Coverage, Finding, FindingId, Priority, Rejected, RunId, Scope, Time};
 
 word_enum!(
     /// Where a run is in its life. Terminal ones never change again.
@@ -44,6 +44,19 @@ word_enum!(
         Configuration = "configuration",
         WorkerDied = "worker_died",
         Internal = "internal",
+        /// A key is missing, wrong or not allowed to do this.
+        Auth = "auth",
+        /// The account has nothing left.
+        Quota = "quota",
+        RateLimit = "rate_limit",
+        Overloaded = "overloaded",
+        ContextTooLong = "context_too_long",
+        Network = "network",
+        /// What came back is not what the provider's protocol says.
+        Malformed = "malformed",
+        Timeout = "timeout",
+        /// The model declined to review.
+        Refused = "refused",
     }
 );
 
@@ -257,4 +270,7 @@ pub struct RunOutput {
     /// What a person should know about the run, a line each.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// Reports of a model that did not hold against the code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Rejected>,
 }

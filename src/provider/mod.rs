@@ -4,6 +4,7 @@
 //! reports is data for the engine.
 
 pub mod builtin;
+pub mod chat;
 
 use thiserror::Error;
 

@@ -91,6 +91,13 @@ impl Critic {
         Verdict::Accepted
     }
 
+    /// Puts a finding in the place of the one with its id; its lines stay those that were accepted.
+    pub fn restate(&mut self, finding: &Finding) {
+        if let Some(seen) = self.seen.iter_mut().find(|seen| seen.finding.finding_id == finding.finding_id) {
+            seen.finding = finding.clone();
+        }
+    }
+
     /// Weighs the reports of one unit against each other: of those at one place the strongest, of equally strong ones
     /// the first; in the order in which they were reported.
     pub fn strongest(reports: Vec<Finding>) -> Vec<Finding> {

@@ -6,7 +6,7 @@ use super::plan::{Plan, Report, Unit, UnitKind};
 use super::replay::{Replayed, count};
 use super::{Critic, Verdict, summary};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, Finding, FindingCounts, LeftOut, LeftOutReason, RunEvent, RunStatus,
+    CancelReason, Coverage, ErrorClass, Finding, FindingCounts, LeftOut, LeftOutReason, Rejected, RunEvent, RunStatus,
 };
 
 /// What happened.
@@ -41,6 +41,8 @@ pub struct Outcome {
     /// One sentence.
     pub summary: String,
     pub notes: Vec<String>,
+    /// Reports that did not hold against the code.
+    pub rejected: Vec<Rejected>,
     pub failure: Option<(ErrorClass, String)>,
     pub cancel: Option<CancelReason>,
 }
@@ -242,6 +244,7 @@ impl Engine {
             counts,
             coverage,
             notes,
+            rejected: self.journal.rejected.clone(),
             failure: failure.filter(|_| status == RunStatus::Failed),
             cancel,
         }))

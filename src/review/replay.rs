@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::{Critic, Outcome};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, RunEvent, RunStatus, text,
+    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, Rejected, RunEvent, RunStatus,
+    text,
 };
 
 /// The counts of a plan.
@@ -25,6 +26,7 @@ pub struct Replayed {
     /// What there was to review, once it was counted.
     pub planned: Option<Planned>,
     pub notes: Vec<String>,
+    pub rejected: Vec<Rejected>,
     /// The last attempt that began, from 1; 0 when none did.
     pub attempt: u32,
     /// The process id of the worker of that attempt.
@@ -69,7 +71,24 @@ impl Replayed {
                 RunEvent::CancelAsked { reason } => state.cancel_asked = Some(*reason),
                 RunEvent::Failed { class, summary } => state.failure = Some((*class, summary.clone())),
                 RunEvent::Finished { status } => state.finished = Some(*status),
-                RunEvent::Phase { .. } | RunEvent::Unknown => {}
+                RunEvent::Restated { finding, .. } => state.critic.restate(finding),
+                RunEvent::Rejected { rejected, .. } => {
+                    if !state.rejected.contains(rejected) {
+                        state.rejected.push((**rejected).clone());
+                    }
+                }
+                RunEvent::Phase { .. }
+                | RunEvent::TurnAsked { .. }
+                | RunEvent::TurnAnswered { .. }
+                | RunEvent::Waiting { .. }
+                | RunEvent::ToolAnswered { .. }
+                | RunEvent::Repeated { .. }
+                | RunEvent::CodeSmellsAccumulated { .. }
+                | RunEvent::SlidingWindowApplied { .. }
+                | RunEvent::FinalCodeSmellsSummary { .. }
+                | RunEvent::Paused
+                | RunEvent::Resumed
+                | RunEvent::Unknown => {}
             }
         }
         state
@@ -135,6 +154,7 @@ impl Replayed {
             counts,
             coverage,
             notes: self.notes.clone(),
+            rejected: self.rejected.clone(),
             failure: None,
             cancel: self.cancel_asked,
         }

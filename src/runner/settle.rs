@@ -75,6 +75,7 @@ impl Runner {
                 findings: outcome.findings.clone(),
                 coverage: outcome.coverage.clone(),
                 notes: outcome.notes.clone(),
+                rejected: outcome.rejected.clone(),
             })?;
         }
         self.close(run, |record| apply(&outcome, timings, record))

@@ -78,6 +78,11 @@ fn sync_of(event: &RunEvent) -> Sync {
     match event {
         RunEvent::Finding { .. }
         | RunEvent::Covered { .. }
+        | RunEvent::TurnAnswered { .. }
+        | RunEvent::Restated { .. }
+        | RunEvent::Rejected { .. }
+        | RunEvent::Paused
+        | RunEvent::Resumed
         | RunEvent::Phase { .. }
         | RunEvent::Failed { .. }
         | RunEvent::Finished { .. }
@@ -85,6 +90,13 @@ fn sync_of(event: &RunEvent) -> Sync {
         RunEvent::Started { .. }
         | RunEvent::Planned { .. }
         | RunEvent::LeftOut { .. }
+        | RunEvent::TurnAsked { .. }
+        | RunEvent::Waiting { .. }
+        | RunEvent::ToolAnswered { .. }
+        | RunEvent::Repeated { .. }
+        | RunEvent::CodeSmellsAccumulated { .. }
+        | RunEvent::SlidingWindowApplied { .. }
+        | RunEvent::FinalCodeSmellsSummary { .. }
         | RunEvent::Note { .. }
         | RunEvent::Unknown => Sync::Later,
     }

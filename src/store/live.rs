@@ -56,6 +56,15 @@ impl Live {
                 Some(finding) => self.findings.push(finding.into_owned()),
                 None => self.bad += 1,
             },
+            "restated" => {
+                if let Some(finding) = event.finding.and_then(parse::finding) {
+                    let finding = finding.into_owned();
+                    match self.findings.iter_mut().find(|known| known.finding_id == finding.finding_id) {
+                        Some(known) => *known = finding,
+                        None => self.findings.push(finding),
+                    }
+                }
+            }
             "planned" => (self.files_total, self.hunks_total) = (event.files, event.hunks),
             "covered" => {
                 #[derive(Deserialize)]

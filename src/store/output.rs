@@ -26,6 +26,8 @@ struct Parts<'a> {
     coverage: Option<&'a RawValue>,
     #[serde(default)]
     notes: Vec<String>,
+    #[serde(default)]
+    rejected: Vec<crate::domain::Rejected>,
 }
 
 /// Reads an output finding by finding; `None` when it is none at all.
@@ -45,7 +47,7 @@ pub(super) fn parse(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> 
         ));
     }
     let coverage = parts.coverage.and_then(|coverage| serde_json::from_str(coverage.get()).ok()).unwrap_or_default();
-    Some(RunOutput { version: parts.version, run, findings, coverage, notes })
+    Some(RunOutput { version: parts.version, run, findings, coverage, notes, rejected: parts.rejected })
 }
 
 impl Store {
@@ -79,18 +81,21 @@ impl Store {
             run,
             findings: Vec::new(),
             notes: Vec::new(),
+            rejected: Vec::new(),
         };
         let mut seen: HashMap<FindingId, usize> = HashMap::new();
         let mut coverage = Coverage::default();
         for entry in self.read_journal(id)? {
             match entry.event {
-                RunEvent::Finding { finding } => match seen.get(&finding.finding_id) {
-                    Some(at) => output.findings[*at] = *finding,
-                    None => {
-                        seen.insert(finding.finding_id.clone(), output.findings.len());
-                        output.findings.push(*finding);
+                RunEvent::Finding { finding } | RunEvent::Restated { finding, .. } => {
+                    match seen.get(&finding.finding_id) {
+                        Some(at) => output.findings[*at] = *finding,
+                        None => {
+                            seen.insert(finding.finding_id.clone(), output.findings.len());
+                            output.findings.push(*finding);
+                        }
                     }
-                },
+                }
                 RunEvent::Planned { files, hunks, left_out } => {
                     (coverage.files_total, coverage.hunks_total, coverage.left_out) = (files, hunks, left_out);
                 }
@@ -107,7 +112,18 @@ impl Store {
                 RunEvent::LeftOut { file } => coverage.left_out.push(file),
                 RunEvent::Note { text } => output.notes.push(text),
                 RunEvent::Failed { summary, .. } => output.notes.push(summary),
-                RunEvent::Started { .. }
+                RunEvent::Rejected { rejected, .. } => output.rejected.push(*rejected),
+                RunEvent::TurnAsked { .. }
+                | RunEvent::TurnAnswered { .. }
+                | RunEvent::Waiting { .. }
+                | RunEvent::ToolAnswered { .. }
+                | RunEvent::Repeated { .. }
+                | RunEvent::CodeSmellsAccumulated { .. }
+                | RunEvent::SlidingWindowApplied { .. }
+                | RunEvent::FinalCodeSmellsSummary { .. }
+                | RunEvent::Paused
+                | RunEvent::Resumed
+                | RunEvent::Started { .. }
                 | RunEvent::Phase { .. }
                 | RunEvent::CancelAsked { .. }
                 | RunEvent::Finished { .. }

@@ -247,6 +247,60 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
         RunEvent::CancelAsked { reason } => ("cancel", Role::Warn, reason.word().replace('_', " ")),
         RunEvent::Failed { class, summary } => ("failed", Role::Bad, format!("{class}: {summary}")),
         RunEvent::Finished { status } => ("finished", Role::of_run(*status), status.to_string()),
+        RunEvent::TurnAsked { turn, phase, asked, window } => {
+            let what = format!("{turn}, {phase}: {asked} ({} of {} tokens)", window.tokens, window.limit);
+            ("turn", Role::Accent, what)
+        }
+        RunEvent::TurnAnswered { turn, response, took_ms, .. } => {
+            let what = format!(
+                "{turn} in {}.{} s: {} in, {} cached, {} out{}",
+                took_ms / 1000,
+                took_ms % 1000 / 100,
+                response.usage.input,
+                response.usage.cached,
+                response.usage.output,
+                if response.calls.is_empty() {
+                    String::new()
+                } else {
+                    format!(", {}", text::count(response.calls.len(), "tool call"))
+                }
+            );
+            ("answered", Role::Normal, what)
+        }
+        RunEvent::Waiting { reason, wait_ms, .. } => {
+            ("waiting", Role::Warn, format!("{reason}, {} s", wait_ms.div_ceil(1000)))
+        }
+        RunEvent::ToolAnswered { name, arguments, outcome, tokens, result, .. } => {
+            ("tool", Role::Muted, format!("{name} {arguments}: {outcome}, {tokens} tokens, {result}"))
+        }
+        RunEvent::Restated { finding, .. } => ("restated", Role::of_priority(finding.priority), finding.title.clone()),
+        RunEvent::Repeated { title, line_start, .. } => {
+            ("repeated", Role::Muted, format!("line {line_start}  {title}"))
+        }
+        RunEvent::Rejected { rejected, .. } => {
+            let report = &rejected.report;
+            (
+                "rejected",
+                Role::Warn,
+                format!("{}:{}  {}: {}", report.path, report.line_start, report.title, rejected.reason),
+            )
+        }
+        RunEvent::CodeSmellsAccumulated { new_issues, total_issues, .. } => {
+            ("findings", Role::Muted, format!("{new_issues} new, {total_issues} in all"))
+        }
+        RunEvent::SlidingWindowApplied { messages_removed, messages_kept, .. } => {
+            ("window", Role::Muted, format!("{messages_removed} messages slid out, {messages_kept} kept"))
+        }
+        RunEvent::FinalCodeSmellsSummary { total_issues, loops, .. } => {
+            let what = format!(
+                "{} in {}",
+                text::count(*total_issues as usize, "finding"),
+                text::count(*loops as usize, "turn")
+            );
+            ("summary", Role::Muted, what)
+        }
+        RunEvent::Paused => ("paused", Role::Warn, "nothing is asked until it is resumed".to_owned()),
+        RunEvent::Resumed => ("resumed", Role::Normal, String::new()),
         RunEvent::Unknown => ("?", Role::Faint, "an entry of a newer revdeck".to_owned()),
     };
     let column = time.len() + 2;
