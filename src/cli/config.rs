@@ -7,7 +7,7 @@ use super::arguments::PlainFormat;
 use super::error::{CliError, Exit};
 use super::output;
 use super::session::{self, Invocation};
-use crate::config::{Loaded, Origin, REPOSITORY_FILE, Texts, Value as Setting};
+use crate::config::{Loaded, Origin, REPOSITORY_FILE, Texts, Value as Given, embedded};
 use crate::git::Repo;
 use crate::report::{Look, Paint, Table, json};
 
@@ -40,7 +40,7 @@ enum Command {
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
     match &arguments.command {
         Command::Path { format } => paths(invocation, *format)?,
-        Command::Defaults => output::print(crate::config::embedded::CONFIG)?,
+        Command::Defaults => output::print(embedded::CONFIG)?,
         Command::Show { origin, format } => {
             let root = Repo::discover(&Invocation::here()?).ok().map(|repo| repo.root());
             let loaded = invocation.reading_settings(root.as_deref(), Texts::All)?;
@@ -65,12 +65,13 @@ fn origin_text(origin: &Origin) -> String {
     }
 }
 
-fn value_text(value: &Setting) -> String {
+fn value_text(value: &Given) -> String {
     match value {
-        Setting::Text(text) => format!("{text:?}"),
-        Setting::Count(number) => number.to_string(),
-        Setting::Flag(flag) => flag.to_string(),
-        Setting::List(items) => format!("{items:?}"),
+        Given::Text(text) => format!("{text:?}"),
+        Given::Count(number) => number.to_string(),
+        Given::Money(amount) => amount.to_string(),
+        Given::Flag(flag) => flag.to_string(),
+        Given::List(items) => format!("{items:?}"),
     }
 }
 
@@ -81,14 +82,8 @@ fn as_text(look: &Look, loaded: &Loaded, origin: bool) -> String {
         let from = if origin { format!("# {from}") } else { String::new() };
         table.row([(Paint::Plain, line.as_str()), (Paint::Faint, from.as_str())]);
     };
-    for setting in &loaded.shown {
+    for setting in loaded.shown.iter().chain(&loaded.reviewers) {
         row(&setting.key, &value_text(&setting.value), &origin_text(&setting.origin));
-    }
-    for (name, reviewer) in &loaded.settings.reviewers {
-        let Ok(Value::Object(fields)) = serde_json::to_value(reviewer) else { continue };
-        for (field, value) in fields {
-            row(&format!("reviewers.{name}.{field}"), &value.to_string(), "user");
-        }
     }
     for (key, value, from) in &loaded.thresholds {
         row(key, value, &origin_text(from));
@@ -108,7 +103,7 @@ fn as_json(loaded: &Loaded) -> Value {
         (layer, place)
     };
     let mut settings = Map::new();
-    for setting in &loaded.shown {
+    for setting in loaded.shown.iter().chain(&loaded.reviewers) {
         let (layer, place) = from(&setting.origin);
         settings.insert(setting.key.clone(), json!({ "value": setting.value, "origin": layer, "place": place }));
     }
@@ -116,9 +111,15 @@ fn as_json(loaded: &Loaded) -> Value {
         let (layer, place) = from(origin);
         settings.insert(key.clone(), json!({ "value": value, "origin": layer, "place": place }));
     }
+    let reviewers = loaded.settings.reviewers.iter().map(|(name, reviewer)| {
+        let fields: Map<String, Value> =
+            reviewer.shown().into_iter().map(|(field, value)| (field.to_owned(), json!(value))).collect();
+        (name.clone(), Value::Object(fields))
+    });
+    let reviewers: Map<String, Value> = reviewers.collect();
     json::versioned([
         ("settings", Value::Object(settings)),
-        ("reviewers", json!(loaded.settings.reviewers)),
+        ("reviewers", Value::Object(reviewers)),
         ("warnings", json!(loaded.warnings)),
     ])
 }
