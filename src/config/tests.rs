@@ -78,7 +78,12 @@ fn a_user_may_set_all_and_a_repository_the_harmless() {
 
 #[test]
 fn embedded_files_are_toml() {
-    for (name, text) in [("config", embedded::CONFIG), ("smells", embedded::SMELLS), ("keymap", embedded::KEYMAP)] {
+    for (name, text) in [
+        ("config", embedded::CONFIG),
+        ("smells", embedded::SMELLS),
+        ("keymap", embedded::KEYMAP),
+        ("models", embedded::MODELS),
+    ] {
         assert!(text.parse::<toml::Table>().is_ok_and(|table| !table.is_empty()), "{name}");
     }
 }
