@@ -7,7 +7,7 @@ use super::arguments::PlainFormat;
 use super::error::{CliError, Exit};
 use super::output;
 use super::session::{self, Invocation};
-use crate::config::{Loaded, Origin, REPOSITORY_FILE, Texts, Value as Given, embedded};
+use crate::config::{Loaded, Origin, PromptName, REPOSITORY_FILE, Texts, Value as Given, embedded};
 use crate::git::Repo;
 use crate::report::{Look, Paint, Table, json};
 
@@ -33,14 +33,41 @@ enum Command {
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
-    /// Print the documented defaults, to start a settings file from
-    Defaults,
+    /// Print a documented file of defaults, to start your own from
+    Defaults {
+        /// config, smells, keymap, models, or prompts/NAME
+        #[arg(default_value = "config", value_name = "FILE", value_parser = default_file)]
+        file: DefaultFile,
+    },
+}
+
+/// A file that ships inside the program.
+#[derive(Debug, Clone, Copy)]
+struct DefaultFile {
+    text: &'static str,
+}
+
+fn default_file(name: &str) -> Result<DefaultFile, String> {
+    let files = [
+        ("config", embedded::CONFIG),
+        ("smells", embedded::SMELLS),
+        ("keymap", embedded::KEYMAP),
+        ("models", embedded::MODELS),
+    ];
+    let files = files.map(|(name, text)| (name.to_owned(), text)).into_iter();
+    let prompts = PromptName::ALL.iter().map(|prompt| (format!("prompts/{}", prompt.file()), prompt.text()));
+    let files: Vec<(String, &str)> = files.chain(prompts).collect();
+    let found = files.iter().find(|(known, _)| known == name).map(|(_, text)| DefaultFile { text });
+    found.ok_or_else(|| {
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        format!("there are {}", names.join(", "))
+    })
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
     match &arguments.command {
         Command::Path { format } => paths(invocation, *format)?,
-        Command::Defaults => output::print(embedded::CONFIG)?,
+        Command::Defaults { file } => output::print(file.text)?,
         Command::Show { origin, format } => {
             let root = Repo::discover(&Invocation::here()?).ok().map(|repo| repo.root());
             let loaded = invocation.reading_settings(root.as_deref(), Texts::All)?;
@@ -131,6 +158,8 @@ fn paths(invocation: &Invocation, format: PlainFormat) -> Result<(), CliError> {
         ("config", paths.config_file()),
         ("smells", paths.smells_file()),
         ("keymap", paths.keymap_file()),
+        ("models", paths.models_file()),
+        ("prompts", paths.prompts_folder()),
         ("themes", paths.config.join("themes")),
         ("state", paths.state.clone()),
         ("cache", paths.cache.clone()),

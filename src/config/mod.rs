@@ -11,6 +11,7 @@ mod layers;
 mod models;
 mod money;
 mod paths;
+mod prompts;
 mod reviewers;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub use layers::{Inputs, Loaded, Mistakes, Origin, REPOSITORY_FILE, Setting, Tex
 pub use models::{Known, LongPrompts, ModelFacts, Models, Price, ToolUse};
 pub use money::Dollars;
 pub use paths::Paths;
+pub use prompts::{Prompt, PromptName, Prompts};
 pub use reviewers::{Dialect, KeySource, ReviewerKind, ReviewerSettings, SummaryBy};
 
 use std::collections::BTreeMap;
