@@ -121,9 +121,8 @@ struct Table {
 #[serde(deny_unknown_fields)]
 struct Seller {
     hosts: Vec<String>,
+    /// The day on which the prices were looked up.
     checked: String,
-    #[allow(dead_code, reason = "for whoever checks the prices")]
-    source: String,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

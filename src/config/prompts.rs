@@ -448,6 +448,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn filling_never_panics_and_keeps_values(text in "[{}a b\\PC]{0,40}", value in "[{}a]{0,12}") {
             let values = [("a", Cow::Borrowed(value.as_str()))];
