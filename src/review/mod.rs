@@ -6,12 +6,14 @@
 
 mod critic;
 mod engine;
+mod extract;
 mod plan;
 mod replay;
 mod summary;
 
 pub use critic::{Critic, Verdict};
 pub use engine::{Effect, Engine, Event, Outcome};
+pub use extract::{Extracted, extract};
 pub use plan::{FileRead, Plan, PlannedFile, Report, Unit, UnitKind};
 pub use replay::{Planned, Replayed};
 pub use summary::summary;
