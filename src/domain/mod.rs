@@ -3,6 +3,7 @@
 //! Invariants: no IO, no clock, no randomness, no async; nothing of ours is imported here. Everything that
 //! is written to disk is defined in this room, with the field names that readers of the files rely on.
 
+pub mod anchors;
 mod chat;
 mod coverage;
 mod event;

@@ -6,6 +6,7 @@
 
 mod critic;
 mod engine;
+mod examine;
 mod extract;
 mod plan;
 mod replay;
@@ -13,6 +14,7 @@ mod summary;
 
 pub use critic::{Critic, Verdict};
 pub use engine::{Effect, Engine, Event, Outcome};
+pub use examine::{Examined, FileText, ScopeLines, apply, examine};
 pub use extract::{Extracted, extract};
 pub use plan::{FileRead, Plan, PlannedFile, Report, Unit, UnitKind};
 pub use replay::{Planned, Replayed};

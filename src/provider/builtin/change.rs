@@ -6,13 +6,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::anchors::Anchors;
 use super::facts::{Class, Facts, Function};
 use super::language::Language;
 use super::smells::duplicate_code::search::{ChangedFile, CloneReport, CloneSearch};
 use super::smells::{Copies, Smell, complex_functions, god_class};
 use super::source::Parsers;
 use super::{Builtin, FileReport, Hidden};
+use crate::domain::anchors::Anchors;
 use crate::domain::{Kind, LineRange};
 use crate::git::{Hunk, TreeFile};
 

@@ -2,7 +2,6 @@
 //!
 //! A file is parsed once, its tree flattened once into [`source::Node`]s, and every smell reads that array.
 
-mod anchors;
 mod change;
 pub mod facts;
 mod findings;
@@ -11,6 +10,7 @@ pub mod language;
 pub mod limits;
 mod metrics;
 mod names;
+mod parses;
 pub mod reviewer;
 pub mod smells;
 pub mod source;
@@ -19,6 +19,7 @@ mod spec;
 pub use change::ChangedText;
 pub use findings::to_findings;
 pub use folder::{FolderError, FolderReport};
+pub use parses::parses_no_worse;
 pub use smells::duplicate_code::search::{CloneReport, CloneSearch};
 pub use smells::hardcoded_configuration::{Hidden, redact};
 

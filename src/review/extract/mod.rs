@@ -7,6 +7,7 @@
 
 mod fields;
 mod json;
+mod marks;
 mod report;
 mod words;
 

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use super::masked;
 use super::secrets::Secret;
-use crate::domain::{Finding, Kind};
-use crate::provider::builtin::anchors::Anchors;
+use crate::domain::anchors::Anchors;
+use crate::domain::{Finding, Kind, Suggestion};
 use crate::provider::builtin::smells::Smell;
 
 /// So many bytes of a secret in a text give it away; of a shorter secret all of it does.
@@ -120,20 +120,34 @@ impl Hidden {
             if smell.kind == Kind::HardcodedConfiguration {
                 continue;
             }
-            for part in [&mut smell.title, &mut smell.explanation, &mut smell.subject] {
-                if let Some(masked) = self.without(part) {
-                    *part = masked;
-                }
-            }
+            [&mut smell.title, &mut smell.explanation, &mut smell.subject].into_iter().for_each(|part| self.mask(part));
             if let Some(suggestion) = &mut smell.suggestion {
-                if let Some(masked) = self.without(&suggestion.text) {
-                    suggestion.text = masked;
-                }
-                // A replacement with something else in the place of the secret would break the code.
-                if suggestion.replacement.as_deref().is_some_and(|new| self.without(new).is_some()) {
-                    (suggestion.replacement, suggestion.lines) = (None, None);
-                }
+                self.hide_in_suggestion(suggestion);
             }
+        }
+    }
+
+    /// Takes the secrets of the file out of what somebody else wrote about it. The quote and the id are made of text
+    /// that is masked already: see [`Hidden::redacted`].
+    pub fn hide_in(&self, finding: &mut Finding) {
+        [&mut finding.title, &mut finding.explanation].into_iter().for_each(|part| self.mask(part));
+        if let Some(suggestion) = &mut finding.suggestion {
+            self.hide_in_suggestion(suggestion);
+        }
+    }
+
+    fn hide_in_suggestion(&self, suggestion: &mut Suggestion) {
+        self.mask(&mut suggestion.text);
+        // A replacement with something else in the place of the secret would break the code.
+        if suggestion.replacement.as_deref().is_some_and(|new| self.without(new).is_some()) {
+            (suggestion.replacement, suggestion.lines) = (None, None);
+        }
+    }
+
+    /// Masks every part of a secret of the file that is in a text.
+    pub fn mask(&self, text: &mut String) {
+        if let Some(masked) = self.without(text) {
+            *text = masked;
         }
     }
 
