@@ -5,6 +5,7 @@ mod cockpit;
 mod env;
 mod git;
 mod regressions;
+mod reports;
 mod rooms;
 mod runner;
 mod smells;
