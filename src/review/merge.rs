@@ -102,7 +102,7 @@ impl Accumulated {
 
     /// Takes a report in. It tells of a known finding when it has its id; when path and kind are the same and they share
     /// a line; when, up to 10 lines apart, kind and code are the same; when, up to 3 lines apart, kind and words are the
-    /// same ([`Likeness`]), or the words are and one kind is the other's twin, as `MISSING_ERROR_HANDLING` and
+    /// same by half of them, or the words are and one kind is the other's twin, as `MISSING_ERROR_HANDLING` and
     /// `ERROR_HANDLING`. Of both the stronger priority, severity and confidence stay, the fuller text, and the suggestion
     /// that can be applied; of two problems of one kind at one place the texts of both.
     pub fn admit(&mut self, finding: &Finding) -> Admission {

@@ -2,7 +2,8 @@
 //!
 //! Invariants: everything the engine knows of the past stands in the run's journal, so replaying a journal that was cut
 //! anywhere and going on gives the same findings; effects are executed in order, so a unit is only marked covered after
-//! its findings are durable.
+//! its findings are durable. What a model answers becomes reports in [`extract()`], findings in [`examine()`], and the
+//! findings of the run in [`Accumulated`].
 
 mod critic;
 mod engine;

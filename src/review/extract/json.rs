@@ -383,6 +383,7 @@ mod tests {
     #[case::comments("{a: /* } */ 1, // , b: 2\n c: 3 // end\n}", &[r#"{"a":1.0,"c":3.0}"#])]
     #[case::missing_commas("{\"a\": \"x\"\n\"b\": 1\n}", &[r#"{"a":"x","b":1.0}"#])]
     #[case::no_missing_commas_within_a_line("[see the docs] {a: 1}", &[r#"["see"]"#, r#"{"a":1.0}"#])]
+    #[case::a_comment_behind_a_key("[{a: 'x', \"b\" /* : */ : 1}]", &[r#"[{"a":"x","b":1.0}]"#])]
     #[case::curly_quotes_within_quotes("{\"a\": \"“b”, ‘c’: 'd'\"}", &[r#"{"a":"“b”, ‘c’: 'd'"}"#])]
     #[case::cut_in_an_escape(r#"["a\"#, &[r#"["a"]"#])]
     #[case::cut_in_a_unit(r#"["a\u00"#, &[r#"["a\\u00"]"#])]

@@ -71,7 +71,12 @@ pub(super) fn read(fields: &Fields<'_, '_>, path: &str) -> Read {
             severity: fields.under(SEVERITY).filter_map(text).find_map(|word| words::severity(&word)),
             priority,
             confidence: fields.under(CONFIDENCE).find_map(confidence),
-            explanation: if explanation.trim() == title { String::new() } else { prose(&explanation) },
+            explanation: match explanation.trim() {
+                // What did not fit into one line is not lost.
+                "" if heading.trim().contains('\n') || title.ends_with('…') => prose(heading),
+                said if said == title => String::new(),
+                said => prose(said),
+            },
             title,
             quoted_code: lines(start_of_code(without_fence(&fields.text(QUOTE).unwrap_or_default())), TAB),
             suggestion: prose(&suggestion),
@@ -87,13 +92,14 @@ fn is_placeholder(path: &str) -> bool {
     let file = path.trim_start_matches('/').strip_prefix("path/to/");
     file.is_some_and(|file| file == "file" || file.starts_with("file.") || file.contains('<'))
         || (path.starts_with('<') && path.ends_with('>'))
-        || matches!(path, "..." | "…" | "string" | "relative/path" | "path" | "filename")
+        || matches!(path, "..." | "…" | "string" | "relative/path")
 }
 
 /// A title without the priority that stands before it: `[P1] Lock is not released`.
 fn marked(title: &str) -> (Option<Priority>, &str) {
     let rest = title.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    match rest.map(|(mark, rest)| (mark.parse(), rest)) {
+    // A number alone is an index.
+    match rest.filter(|(mark, _)| mark.starts_with(['P', 'p'])).map(|(mark, rest)| (mark.parse(), rest)) {
         Some((Ok(priority), rest)) => (Some(priority), rest),
         _ => (None, title),
     }

@@ -219,6 +219,8 @@ fn reported(path: &str, lines: (u32, u32), title: &str) -> Reported {
 #[case::lines_that_go("{\"path\": \"a.c\", \"title\": \"x\", \"replacement\": \"\"}", Reported { replacement: Some(String::new()), ..reported("a.c", (0, 0), "x") })]
 #[case::no_title("{\"path\": \"a.c\", \"explanation\": \"\\n## **It breaks**\\nbadly\"}", Reported { explanation: "## **It breaks**\nbadly".into(), ..reported("a.c", (0, 0), "It breaks") })]
 #[case::only_a_kind("{\"path\": \"a.c\", \"type\": \"GodClass\"}", Reported { kind: Kind::GodClass, ..reported("a.c", (0, 0), "god class") })]
+#[case::an_index_is_no_priority("{\"path\": \"a.c\", \"title\": \"[0] is read twice\"}", reported("a.c", (0, 0), "[0] is read twice"))]
+#[case::a_title_of_two_lines("{\"path\": \"a.c\", \"title\": \"It breaks.\\nBadly.\"}", Reported { explanation: "It breaks.\nBadly.".into(), ..reported("a.c", (0, 0), "It breaks.") })]
 #[case::no_path("{\"title\": \"x\"}", reported("", (0, 0), "x"))]
 #[case::hostile(
     "{\"path\": \"a\\u001b[2J\\n.c\", \"title\": \"\\u001b]52;x\\u0007 two\\nlines\", \"explanation\": \"\\u202e\\tz\"}",
