@@ -16,6 +16,7 @@ mod filter;
 mod freeze;
 mod ignored;
 mod index;
+mod listing;
 mod program;
 mod promised;
 mod read;
@@ -123,6 +124,35 @@ impl Hunk {
 pub struct TreeFile {
     pub path: String,
     pub blob: String,
+}
+
+/// What stands at a path of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    File,
+    /// Its blob is the text of the link.
+    Symlink,
+    /// Its id is a commit of another repository.
+    Submodule,
+}
+
+/// A path of a snapshot's tree that is no folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub path: String,
+    pub kind: EntryKind,
+    pub id: String,
+    /// The `.gitignore` files of the same tree ignore it: somebody added it nevertheless.
+    pub is_ignored: bool,
+}
+
+/// A snapshot's tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// By path.
+    pub entries: Vec<Entry>,
+    /// Whether it is all of the tree: not for trees of more than a million files, and partial clones.
+    pub complete: bool,
 }
 
 /// What a line of a diff is.

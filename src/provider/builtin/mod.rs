@@ -20,7 +20,7 @@ pub use change::ChangedText;
 pub use findings::to_findings;
 pub use folder::{FolderError, FolderReport};
 pub use smells::duplicate_code::search::{CloneReport, CloneSearch};
-pub use smells::hardcoded_configuration::{Hidden, redact};
+pub use smells::hardcoded_configuration::{Hidden, Values, named, redact, shapes};
 
 use facts::{Class, Facts, Function};
 use language::Language;

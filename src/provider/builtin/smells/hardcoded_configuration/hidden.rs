@@ -33,6 +33,8 @@ struct Mask {
     /// First and last line, counted from 1.
     lines: (u32, u32),
     shown: String,
+    /// What it is, for people.
+    sort: &'static str,
 }
 
 impl Hidden {
@@ -44,7 +46,8 @@ impl Hidden {
             let bytes = secret.start..secret.start + secret.text.len();
             let first = lines.of(bytes.start);
             let last = lines.of(bytes.end.saturating_sub(1).max(bytes.start));
-            hidden.secrets.push(Mask { bytes, lines: (first, last), shown: masked(secret.text) });
+            let shown = masked(secret.text);
+            hidden.secrets.push(Mask { bytes, lines: (first, last), shown, sort: secret.sort });
             hidden
                 .parts
                 .extend(secret.text.as_bytes().windows(PART).filter_map(|part| <[u8; PART]>::try_from(part).ok()));
@@ -68,6 +71,11 @@ impl Hidden {
     /// The bytes of the secrets, by place.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.secrets.iter().map(|secret| secret.bytes.clone())
+    }
+
+    /// The bytes of the secrets, by place, and what each is ("an AWS access key").
+    pub fn sorts(&self) -> impl Iterator<Item = (Range<usize>, &'static str)> {
+        self.secrets.iter().map(|secret| (secret.bytes.clone(), secret.sort))
     }
 
     /// Whether a secret lies in a range of bytes, in part or whole.
