@@ -48,6 +48,8 @@ pub enum LeftOutReason {
     Ignored,
     /// The reviewer does not know the language.
     UnsupportedLanguage,
+    /// A file that holds secrets, by its name: it is not put before a model.
+    Secret,
     /// The reviewer could not read it; the run's log says why.
     Unreadable,
     /// The run ended before it got there.
@@ -69,6 +71,7 @@ impl fmt::Display for LeftOutReason {
             LeftOutReason::Deleted => "deleted",
             LeftOutReason::Ignored => "ignored by settings",
             LeftOutReason::UnsupportedLanguage => "language not supported by this reviewer",
+            LeftOutReason::Secret => "holds secrets",
             LeftOutReason::Unreadable => "unreadable",
             LeftOutReason::NotReached => "not reached",
         })

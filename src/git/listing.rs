@@ -10,7 +10,7 @@ use ignore::gitignore::Gitignore;
 
 use super::ignored::{decided, rules};
 use super::trees::{Leaf, MODE_SYMLINK, leaf, leaf_at};
-use super::{Entry, EntryKind, GitError, Listing, Repo};
+use super::{Entry, EntryKind, GitError, Listing, Repo, bytes};
 use crate::domain::text::path_from_bytes;
 
 /// Entries are looked at up to here, folders included: ten times those of the largest repositories that people review.
@@ -63,14 +63,14 @@ impl Repo {
         let tree = self.commit(commit)?.tree().map_err(failed)?;
         let mut listing = Listing { entries: Vec::new(), complete: true };
         let mut open = vec![Folder { tree, path: Vec::new(), rules: None, is_ignored: false }];
-        let (mut seen, mut bytes) = (0, 0);
+        let (mut seen, mut path_bytes) = (0, 0);
         while let Some(folder) = open.pop() {
             let rules = self.rules_of(&folder);
             for entry in folder.tree.iter().filter(|entry| is_a_name(entry.name_bytes())) {
                 let mut path = [folder.path.as_slice(), entry.name_bytes()].concat();
                 seen += 1;
-                bytes += path.len();
-                if seen > MAX_ENTRIES || bytes > MAX_BYTES {
+                path_bytes += path.len();
+                if seen > MAX_ENTRIES || path_bytes > MAX_BYTES {
                     listing.complete = false;
                     open.clear();
                     break;
@@ -96,6 +96,16 @@ impl Repo {
         }
         listing.entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(listing)
+    }
+
+    /// What a commit's tree has at a path, as [`Entry`] has it, and its id; `None` for a folder and where nothing is.
+    ///
+    /// # Errors
+    /// A commit that cannot be read.
+    pub fn entry_at(&self, commit: &str, path: &str) -> Result<Option<(EntryKind, String)>, GitError> {
+        let tree = self.commit(commit)?.tree().map_err(self.failed("read a commit"))?;
+        let found = bytes::from_text(path).iter().find_map(|path| leaf_at(&self.inner, &tree, path));
+        Ok(found.map(|leaf| (kind_of(leaf), leaf.id.to_string())))
     }
 
     /// A blob's size in bytes, without reading the blob.
@@ -125,11 +135,14 @@ fn is_a_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git") && memchr::memchr(b'/', name).is_none()
 }
 
-fn listed(path: &[u8], leaf: Leaf, is_ignored: bool) -> Entry {
-    let kind = match leaf.mode {
+fn kind_of(leaf: Leaf) -> EntryKind {
+    match leaf.mode {
         MODE_SYMLINK => EntryKind::Symlink,
         _ if leaf.is_file() => EntryKind::File,
         _ => EntryKind::Submodule,
-    };
-    Entry { path: path_from_bytes(path), kind, id: leaf.id.to_string(), is_ignored }
+    }
+}
+
+fn listed(path: &[u8], leaf: Leaf, is_ignored: bool) -> Entry {
+    Entry { path: path_from_bytes(path), kind: kind_of(leaf), id: leaf.id.to_string(), is_ignored }
 }
