@@ -32,7 +32,7 @@
 //! | [`review`] | the engine: a pure state machine from events to effects |
 //! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; who may set which status |
 //! | [`ledger`] | pure projection: records in, a bounded ledger out |
-//! | [`context`] | token counting; later what a reviewer is given of the code |
+//! | [`context`] | what a model is told of a change and may ask for: diffs, rules, tools, masked secrets; token counting |
 //! | [`provider`] | the `Reviewer` trait and the built-in reviewer with its eleven smells |
 //! | [`git`] | repository identity, snapshots, scopes, hunks |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |

@@ -92,7 +92,7 @@ pub fn house_rules(
 fn beginning(text: &str, quote: &dyn Fn(&str, &str) -> String, fits: &dyn Fn(&str) -> bool) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let first = |number: usize| {
-        let note = format!("({} more left out.)\n", count(lines.len() - number, "line"));
+        let note = format!("({} left out.)\n", count(lines.len() - number, "more line"));
         quote(&lines.get(..number).unwrap_or_default().join("\n"), &note)
     };
     let (mut fitting, mut too_many) = (0, lines.len());

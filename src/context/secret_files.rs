@@ -42,7 +42,9 @@ const STEM_STARTS: [&str; 5] =
     ["service-account", "service_account", "serviceaccount", "client_secret", "client-secret"];
 const DATA: [&str; 13] =
     ["", "cfg", "conf", "csv", "enc", "ini", "json", "plist", "properties", "toml", "txt", "yaml", "yml"];
-const FOLDERS: [&str; 6] = [".aws", ".azure", ".gnupg", ".kube", ".ssh", ".docker"];
+const FOLDERS: [&str; 2] = [".gnupg", ".ssh"];
+/// Names that are telling in their folder only.
+const IN_FOLDER: [&str; 2] = [".docker/config.json", ".kube/config"];
 /// Patterns for others to fill in.
 const TEMPLATES: [&str; 6] = [".example", ".sample", ".template", ".tmpl", ".dist", ".defaults"];
 /// What copies of a file are called.
@@ -53,7 +55,8 @@ pub fn is_secret_file(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let mut parts = lower.rsplit('/');
     let mut name = parts.next().unwrap_or_default();
-    if parts.any(|folder| FOLDERS.contains(&folder)) {
+    let is_there = |known: &str| lower.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+    if parts.any(|folder| FOLDERS.contains(&folder)) || IN_FOLDER.iter().any(|known| is_there(known)) {
         return true;
     }
     while let Some(shorter) = COPIES.iter().find_map(|copy| name.strip_suffix(copy)) {
@@ -102,7 +105,8 @@ mod tests {
             "terraform.tfstate",
             "terraform.tfstate.backup",
             "store.jks",
-            ".docker/config.json",
+            "home/.docker/config.json",
+            ".kube/config",
             "x.p12",
         ] {
             assert!(is_secret_file(path), "{path}");
@@ -125,6 +129,8 @@ mod tests {
             "secretary.json",
             "aws/main.tf",
             "docker/Dockerfile",
+            ".docker/php/Dockerfile",
+            "x.docker/config.json",
             "token.rs",
             "",
             "monkey",

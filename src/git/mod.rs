@@ -115,7 +115,8 @@ pub struct Hunk {
 impl Hunk {
     /// The added or changed lines on the new side; for a pure deletion the line before it.
     pub fn new_range(&self) -> LineRange {
-        LineRange::new(self.new_start.max(1), (self.new_start + self.new_lines).saturating_sub(1).max(1))
+        let first = self.new_start.max(1);
+        LineRange::new(first, first + self.new_lines.saturating_sub(1))
     }
 }
 

@@ -9,3 +9,4 @@ mod rooms;
 mod runner;
 mod smells;
 mod store;
+mod tools;

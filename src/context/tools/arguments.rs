@@ -9,7 +9,7 @@ use crate::domain::ToolSpec;
 /// Longer arguments are no question, in bytes.
 const MAX_BYTES: usize = 64 << 10;
 /// More pages nobody reads.
-const MAX_PAGE: u32 = 1_000;
+const MAX_PAGE: u32 = 100;
 
 /// The arguments of one call.
 pub struct Arguments {

@@ -1,31 +1,40 @@
 //! `codebase_search`: lines of the snapshot that hold a text or match a regular expression.
 //!
-//! What matches is decided on masked text, so that no question about a secret is answered. A pattern is searched in time
-//! that grows with the text alone ([`regex`]), and large patterns in fewer files.
+//! What matches is decided on masked text, so that no question about a secret is answered. The search takes time that
+//! grows with the text and the pattern, never worse ([`regex`]); the larger a pattern, the less text it is looked for in.
 
 use std::ops::ControlFlow;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use regex::{Regex, RegexBuilder, bytes};
+use regex::bytes::{Regex, RegexBuilder};
 use serde_json::json;
 
 use super::arguments::Arguments;
 use super::page::{Pager, Shown};
-use super::scan::scan;
+use super::scan::{BUDGET, scan};
 use super::{Answer, Stopped, Tool, Toolbox, files, quoted};
-use crate::context::text::shown_line;
+use crate::context::text::{self, shown_line};
 use crate::domain::text::count;
 use crate::domain::{LineRange, ToolOutcome, ToolSpec};
 use crate::git::Entry;
 
 /// Characters of a query.
 const MAX_QUERY: usize = 1_000;
-/// A compiled pattern is at most this large, in bytes: `\w{40}` fits, `\w{1000}` does not.
-const MAX_PATTERN: usize = 256 << 10;
+/// A compiled pattern of this many bytes is searched in all of the budget, one of twice as many in half of it. Few ask
+/// for more than 2 KB (`fn \w+\(.*parse` takes less than 1); patterns made to be slow take 1 ms per MB for every 10 bytes.
+const PATTERN: usize = 2 << 10;
+/// Larger patterns are refused, in bytes: `.{400}` fits, `.{1000}` does not.
+const MAX_PATTERN: usize = 64 << 10;
+/// Classes such as `\w` are so many times larger with all the letters of the world.
+const LETTERS: usize = 8;
+/// A compiled text, in bytes.
+const MAX_TEXT: usize = 1 << 20;
 /// Matches shown of a file, unless it is the only one asked for.
 const MAX_OF_FILE: usize = 20;
+/// Of a long line so much is shown before the match, in bytes.
+const BEFORE: usize = 120;
 /// Between two questions whether to stop so many bytes are searched.
-const STEP: usize = 64 << 10;
+const STEP: usize = 16 << 10;
 /// What stands further on in a line is not searched, in bytes: no person wrote such a line.
 const MAX_LINE: usize = 64 << 10;
 
@@ -46,10 +55,10 @@ pub fn spec() -> ToolSpec {
     )
 }
 
-/// A query, for whole files and for their masked lines.
+/// What is looked for, and in how many bytes.
 struct Query {
-    contents: bytes::Regex,
-    lines: Regex,
+    pattern: Regex,
+    budget: u64,
 }
 
 impl Query {
@@ -60,15 +69,47 @@ impl Query {
         if query.contains(['\n', '\r']) || (is_regex && has_line_end(query)) {
             return Err(Stopped::failed("matches lie within one line: look for one of the lines"));
         }
-        let pattern = if is_regex { query.to_owned() } else { regex::escape(query) };
-        let wrong = |error: regex::Error| Stopped::failed(said(&error));
-        let contents = bytes::RegexBuilder::new(&pattern).multi_line(true).crlf(true).size_limit(MAX_PATTERN).build();
-        let lines = RegexBuilder::new(&pattern).multi_line(true).size_limit(MAX_PATTERN).build();
-        Ok(Self { contents: contents.map_err(wrong)?, lines: lines.map_err(wrong)? })
+        let wrong = |error| Stopped::failed(said(&error));
+        if !is_regex {
+            let pattern = compiled(&regex::escape(query), Alphabet::Ascii, MAX_TEXT).map_err(wrong)?;
+            return Ok(Self { pattern, budget: BUDGET });
+        }
+        // How slow a pattern may be is told by its size without the letters of the world.
+        match Self::within(query, Alphabet::Ascii, PATTERN) {
+            Ok(Self { pattern, budget }) => {
+                let pattern = compiled(query, Alphabet::Unicode, MAX_PATTERN * LETTERS).unwrap_or(pattern);
+                Ok(Self { pattern, budget })
+            }
+            // Or it is about such letters.
+            Err(regex::Error::Syntax(_)) => Self::within(query, Alphabet::Unicode, PATTERN * LETTERS),
+            Err(error) => Err(error),
+        }
+        .map_err(wrong)
     }
 
-    fn matches(&self, line: &str) -> bool {
-        self.lines.is_match(line.get(..line.floor_char_boundary(MAX_LINE)).unwrap_or(line))
+    /// A pattern of `size` bytes, or of twice as many with half the budget, and so on.
+    fn within(query: &str, alphabet: Alphabet, mut size: usize) -> Result<Self, regex::Error> {
+        let (largest, mut budget) = (size * (MAX_PATTERN / PATTERN), BUDGET);
+        loop {
+            match compiled(query, alphabet, size) {
+                Err(regex::Error::CompiledTooBig(_)) if size < largest => (size, budget) = (size * 2, budget / 2),
+                made => return made.map(|pattern| Self { pattern, budget }),
+            }
+        }
+    }
+
+    /// A line as it is shown when it matches; a long one from shortly before the match on.
+    fn matching(&self, line: &str) -> Option<String> {
+        let searched = line.as_bytes().get(..MAX_LINE).unwrap_or(line.as_bytes());
+        if line.len() <= text::MAX_LINE {
+            return self.pattern.is_match(searched).then(|| shown_line(line));
+        }
+        let start = self.pattern.find(searched)?.start();
+        let start = line.floor_char_boundary(start.saturating_sub(BEFORE));
+        Some(match start {
+            0 => shown_line(line),
+            start => format!("…{}", shown_line(line.get(start..).unwrap_or_default())),
+        })
     }
 
     /// Whether a file is worth a closer look.
@@ -84,13 +125,25 @@ impl Query {
                 .map_or(content.len(), |at| STEP + at + 1);
             let (step, rest) = content.split_at(end);
             let step = step.get(..STEP + MAX_LINE).unwrap_or(step);
-            if self.contents.is_match(step) {
+            if self.pattern.is_match(step) {
                 return Ok(true);
             }
             content = rest;
         }
         Ok(false)
     }
+}
+
+/// What classes such as `\w` hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alphabet {
+    Ascii,
+    Unicode,
+}
+
+fn compiled(pattern: &str, alphabet: Alphabet, size: usize) -> Result<Regex, regex::Error> {
+    let mut builder = RegexBuilder::new(pattern);
+    builder.multi_line(true).crlf(true).unicode(alphabet == Alphabet::Unicode).size_limit(size).build()
 }
 
 /// `\n` and its like in a pattern.
@@ -172,7 +225,7 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
     let mut shown = Shown::default();
     let (repo, files, texts) = (&toolbox.repo, &toolbox.files, &mut toolbox.texts);
     let mut matched = 0;
-    let scanned = scan((repo, files), &|entry| scope.has(entry), cancelled, &mut |entry, content| {
+    let scanned = scan((repo, files), query.budget, &|entry| scope.has(entry), cancelled, &mut |entry, content| {
         if !query.may_match(content, cancelled)? {
             return Ok(ControlFlow::Continue(()));
         }
@@ -180,18 +233,16 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
         let heading = shown_line(&entry.path);
         let (mut here, mut left) = (0, 0);
         for number in 1..=text.lines() {
-            if number % 1_000 == 0 && cancelled() {
+            if cancelled() {
                 return Err(Stopped::cancelled());
             }
-            if !query.matches(text.line(number)) {
-                continue;
-            }
+            let Some(line) = query.matching(text.line(number)) else { continue };
             if here == most {
                 left += 1;
                 continue;
             }
             here += 1;
-            if pager.push_below(&heading, &format!("{number:>5}: {}", shown_line(text.line(number)))).is_break() {
+            if pager.push_below(&heading, &format!("{number:>5}: {line}")).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             if pager.is_on_it() {

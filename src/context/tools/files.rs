@@ -127,13 +127,14 @@ impl Files {
         if !self.below(path).is_empty() {
             return Stopped::failed(format!("{} is a folder; list_files shows what is in it", quoted(path)));
         }
-        let above = memchr::memchr_iter(b'/', path.as_bytes()).filter_map(|at| Some((self.at(path.get(..at)?)?, at)));
-        for (entry, at) in above {
-            match entry.kind {
-                EntryKind::Symlink => return self.link(repo, entry, path.get(at..).unwrap_or_default()),
-                EntryKind::Submodule => return submodule(entry),
-                EntryKind::File => return Stopped::failed(format!("{} is a file, not a folder", quoted(&entry.path))),
-            }
+        let mut above =
+            memchr::memchr_iter(b'/', path.as_bytes()).filter_map(|at| Some((self.at(path.get(..at)?)?, at)));
+        if let Some((entry, at)) = above.next() {
+            return match entry.kind {
+                EntryKind::Symlink => self.link(repo, entry, path.get(at..).unwrap_or_default()),
+                EntryKind::Submodule => submodule(entry),
+                EntryKind::File => Stopped::failed(format!("{} is a file, not a folder", quoted(&entry.path))),
+            };
         }
         let name = path.rsplit('/').next().unwrap_or(path);
         let same = self.entries.iter().filter(|entry| entry.path.rsplit('/').next() == Some(name));

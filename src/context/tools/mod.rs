@@ -160,7 +160,8 @@ impl Toolbox {
         Tool::ALL.iter().map(|tool| tool.spec()).collect()
     }
 
-    /// Answers a call. Asks `cancelled` often enough to stop within 100 ms; the answer then is worth nothing.
+    /// Answers a call. Asks `cancelled` between files and between lines, and stops within a second; the answer then says
+    /// so and nothing else.
     pub fn run(&mut self, call: &ToolCall, cancelled: &dyn Fn() -> bool) -> ToolAnswer {
         // Files are a stranger's as well: what makes an analysis panic costs this call and nothing else.
         let answered = catch_unwind(AssertUnwindSafe(|| self.answer(call, cancelled)));
@@ -206,6 +207,12 @@ fn quoted(text: &str) -> String {
     let dots = if short.len() < text.len() { "…" } else { "" };
     format!("`{}{dots}`", shown_line(&short))
 }
+
+#[cfg(test)]
+const _: () = {
+    const fn moves_to_another_thread<T: Send>() {}
+    moves_to_another_thread::<Toolbox>();
+};
 
 /// Tools keep within their pages; what masking made longer is cut here.
 fn bounded(text: &str) -> String {

@@ -43,8 +43,9 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
             (start, end) if start == end => format!("{start}"),
             (start, end) => format!("{start}-{end}"),
         };
-        let head = format!("{lines}: {} {} {}", finding.priority, finding.kind, shown_line(&finding.title));
-        let line = format!("{head}. {}", shown_line(&finding.explanation));
+        let said = format!("{} {}. {}", finding.kind, finding.title, finding.explanation);
+        let said = toolbox.texts.mask().beginnings(&said).into_owned();
+        let line = format!("{lines}: {} {}", finding.priority, shown_line(&said));
         if pager.push_below(&shown_line(&finding.repo_relative_path), &line).is_break() {
             break;
         }
