@@ -269,3 +269,56 @@ fn no_arguments_panic_or_reach_outside() {
         prop_assert!(!answer.text.contains(&folder), "{call:?}: {}", answer.text);
     });
 }
+
+/// A key of a shape that nobody ever held.
+fn secret() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "AKIA[A-Z2-7]{16}",
+        "gh[pousr]_[A-Za-z0-9]{36}",
+        "xox[bp]-[A-Za-z0-9-]{24}",
+        "[sr]k_live_[A-Za-z0-9]{24}",
+        "AIza[A-Za-z0-9_-]{35}",
+        "npm_[A-Za-z0-9]{36}",
+        "sk-ant-api03-[A-Za-z0-9_-]{48}",
+        "eyJ[A-Za-z0-9_-]{16}\\.eyJ[A-Za-z0-9_-]{16}\\.[A-Za-z0-9_-]{24}",
+    ]
+}
+
+#[test]
+fn no_secret_survives_in_the_answer_of_any_tool() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "");
+    test.commit("one");
+    let config = ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(old in proptest::collection::vec(secret(), 2), new in proptest::collection::vec(secret(), 6))| {
+        let code = |keys: &[String]| format!("fn needle() {{\n    let key = \"{}\";\n    // needle {}\n}}\n", keys[0], keys[1]);
+        test.write("a.rs", code(&old));
+        test.git(&["add", "-A"]);
+        test.git(&["commit", "-q", "--allow-empty", "-m", "more"]);
+        test.write("a.rs", code(&new));
+        test.write("b.py", format!("# needle\nneedle = ['{}',\n  '{}']\n", new[2], new[3]));
+        test.write("c.yml", format!("needle: {}\n", new[4]));
+        test.write("d.md", format!("the needle is {}.\n", new[5]));
+        let tools = &mut toolbox(&test, "worktree", Mask::On);
+        for (name, arguments) in [
+            ("read_file", json!({"path": "a.rs"})),
+            ("read_file", json!({"path": "b.py"})),
+            ("read_file", json!({"path": "c.yml"})),
+            ("read_file", json!({"path": "d.md"})),
+            ("codebase_search", json!({"query": "needle|key|'", "regex": true})),
+            ("find_symbol", json!({"name": "needle"})),
+            ("find_symbol", json!({"name": "key"})),
+            ("show_diff", json!({})),
+            ("static_findings", json!({})),
+        ] {
+            let answer = call(tools, name, &arguments);
+            for secret in old.iter().chain(&new) {
+                prop_assert!(!answer.text.contains(secret.as_str()), "{name}: {secret} in {}", answer.text);
+            }
+            if let ("read_file", [(path, lines)]) = (name, answer.shown.as_slice()) {
+                let text = std::fs::read_to_string(test.repo().join(path)).expect("a file");
+                prop_assert_eq!(lines.end as usize, text.lines().count());
+            }
+        }
+    });
+}
