@@ -33,7 +33,7 @@
 //! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; who may set which status |
 //! | [`ledger`] | pure projection: records in, a bounded ledger out |
 //! | [`context`] | token counting; later what a reviewer is given of the code |
-//! | [`provider`] | the `Reviewer` trait and the built-in reviewer with its eleven smells |
+//! | [`provider`] | the `Reviewer` trait, the built-in reviewer with its eleven smells, models over HTTP |
 //! | [`git`] | repository identity, snapshots, scopes, hunks |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
 //! | [`config`] | layered settings, folders, clock and ids |

@@ -4,6 +4,7 @@ mod cli;
 mod cockpit;
 mod env;
 mod git;
+mod http;
 mod regressions;
 mod rooms;
 mod runner;

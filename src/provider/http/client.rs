@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 use reqwest::Client;
 use reqwest::header::HeaderMap;
 use serde::de::IgnoredAny;
-use serde_json::Value;
 use tokio::runtime::Builder;
 
 use super::answer::{Answer, TooLarge};
 use super::failure::{self, Failure, Retry, ServerError};
-use super::frames::Frames;
+use super::frames::{self, Frames};
 use super::key::Key;
 use super::pace::{self, LONGEST_WAIT, Pace};
 use super::transport::{self, Target};
@@ -53,12 +52,12 @@ impl std::fmt::Debug for HttpChat {
 }
 
 /// Why a request has no answer.
-enum End {
+enum Unanswered {
     Cancelled,
     Failed(Failure),
 }
 
-impl From<Failure> for End {
+impl From<Failure> for Unanswered {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
@@ -88,12 +87,12 @@ impl Clock {
         idle: Duration,
         host: &str,
         watch: &dyn Watch,
-    ) -> Result<F::Output, End> {
+    ) -> Result<F::Output, Unanswered> {
         let mut future = pin!(future);
         let started = Instant::now();
         loop {
             if watch.cancelled() {
-                return Err(End::Cancelled);
+                return Err(Unanswered::Cancelled);
             }
             let left = self.deadline.saturating_duration_since(Instant::now());
             let idle_left = idle.saturating_sub(started.elapsed());
@@ -106,7 +105,7 @@ impl Clock {
                 let failure = Failure::new(ErrorClass::Timeout, what);
                 // Another request would take as long.
                 let retry = if left.is_zero() { Retry::Never } else { failure.retry };
-                return Err(End::Failed(Failure { retry, ..failure }));
+                return Err(Unanswered::Failed(Failure { retry, ..failure }));
             }
             if let Ok(output) = tokio::time::timeout(slice, future.as_mut()).await {
                 return Ok(output);
@@ -136,6 +135,11 @@ impl HttpChat {
         Ok(Self { endpoint, key, wire, target, headers, client, pace, left_out: BTreeSet::new() })
     }
 
+    /// Whether answers come in pieces; `false` once the server has said that it cannot.
+    pub fn streams(&self) -> bool {
+        self.ask().streams()
+    }
+
     fn ask(&self) -> Ask<'_> {
         Ask {
             model: &self.endpoint.model,
@@ -147,7 +151,7 @@ impl HttpChat {
     }
 
     /// Sends the request once.
-    fn send(&self, request: &ChatRequest, watch: &mut dyn Watch) -> Result<Response, End> {
+    fn send(&self, request: &ChatRequest, watch: &mut dyn Watch) -> Result<Response, Unanswered> {
         let failed = |error| Failure::new(ErrorClass::Internal, format!("cannot start the network runtime: {error}"));
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let outcome = runtime.block_on(self.exchange(request, watch));
@@ -157,7 +161,7 @@ impl HttpChat {
         outcome
     }
 
-    async fn exchange(&self, request: &ChatRequest, watch: &mut dyn Watch) -> Result<Response, End> {
+    async fn exchange(&self, request: &ChatRequest, watch: &mut dyn Watch) -> Result<Response, Unanswered> {
         let (ask, host) = (self.ask(), &self.target.host);
         let timeouts = self.endpoint.timeouts;
         let clock = Clock { timeouts, deadline: Instant::now() + timeouts.total };
@@ -188,12 +192,12 @@ impl HttpChat {
         response: &mut reqwest::Response,
         clock: &Clock,
         watch: &dyn Watch,
-    ) -> Result<Vec<u8>, End> {
+    ) -> Result<Vec<u8>, Unanswered> {
         let mut body = Vec::new();
         while body.len() < ERROR_BYTES {
             match clock.wait(response.chunk(), clock.timeouts.idle.min(GRACE), &self.target.host, watch).await {
                 Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
-                Err(End::Cancelled) => return Err(End::Cancelled),
+                Err(Unanswered::Cancelled) => return Err(Unanswered::Cancelled),
                 _ => break,
             }
         }
@@ -216,18 +220,18 @@ impl HttpChat {
         loop {
             let idle = if answer.stop.is_some() { idle.min(GRACE) } else { idle };
             let bytes = match clock.wait(response.chunk(), idle, host, watch).await {
-                Err(End::Cancelled) => return Ending::Cancelled,
-                Err(End::Failed(failure)) => return Ending::Broken(failure),
+                Err(Unanswered::Cancelled) => return Ending::Cancelled,
+                Err(Unanswered::Failed(failure)) => return Ending::Broken(failure),
                 Ok(Err(error)) => {
                     // What the connection cut off may be whole nevertheless.
                     if let Some(text) = frames.end() {
-                        let _ = self.take(&text, answer, reader);
+                        let _ = self.take(&text, answer, reader, watch);
                     }
                     return Ending::Broken(transport::failure(&error, host, clock.timeouts.connect));
                 }
                 Ok(Ok(None)) => {
                     let Some(text) = frames.end() else { return Ending::Over };
-                    return match self.take(&text, answer, reader) {
+                    return match self.take(&text, answer, reader, watch) {
                         Ok(()) => Ending::Over,
                         Err(_) if is_cut(&text, answer.heard) => Ending::Cut,
                         Err(failure) => Ending::Broken(failure),
@@ -241,14 +245,7 @@ impl HttpChat {
                 Err(large) => return Ending::Broken(self.too_large(large)),
             };
             for text in texts {
-                let said = answer.text.len();
-                let taken = self.take(&text, answer, reader);
-                if answer.text.len() > said {
-                    let mut text = answer.text[said..].to_owned();
-                    self.key.hide_in_answer(&mut text);
-                    watch.progress(Progress::Text(text));
-                }
-                match taken {
+                match self.take(&text, answer, reader, watch) {
                     Err(failure) => return Ending::Broken(failure),
                     Ok(()) if answer.finished => return Ending::Over,
                     Ok(()) => {}
@@ -258,14 +255,26 @@ impl HttpChat {
     }
 
     /// Takes one text of the stream into the answer.
-    fn take(&self, text: &[u8], answer: &mut Answer, reader: &mut dyn Reader) -> Result<(), Failure> {
+    fn take(
+        &self,
+        text: &[u8],
+        answer: &mut Answer,
+        reader: &mut dyn Reader,
+        watch: &mut dyn Watch,
+    ) -> Result<(), Failure> {
         if text.trim_ascii() == b"[DONE]" {
             (answer.finished, answer.heard) = (true, true);
             return Ok(());
         }
-        let unreadable = || failure::unreadable(&self.target.host, text, &self.key);
-        let event: Value = serde_json::from_slice(text).map_err(|_| unreadable())?;
-        reader.read(&event, answer).map_err(|trouble| match trouble {
+        let event = frames::json(text).map_err(|_| failure::unreadable(&self.target.host, text, &self.key))?;
+        let said = answer.text.len();
+        let taken = reader.read(&event, answer);
+        if answer.text.len() > said {
+            let mut text = answer.text[said..].to_owned();
+            self.key.hide_in_answer(&mut text);
+            watch.progress(Progress::Text(text));
+        }
+        taken.map_err(|trouble| match trouble {
             Trouble::TooLarge(large) => self.too_large(large),
             Trouble::Server(error) => error.failure(&self.target.host, &self.key),
         })
@@ -278,9 +287,9 @@ impl HttpChat {
     }
 
     /// What came of a request whose answer has ended so.
-    fn judge(&self, answer: Answer, ending: Ending) -> Result<Response, End> {
+    fn judge(&self, answer: Answer, ending: Ending) -> Result<Response, Unanswered> {
         if matches!(ending, Ending::Cancelled) {
-            return Err(End::Cancelled);
+            return Err(Unanswered::Cancelled);
         }
         if answer.finished || answer.stop.is_some() {
             return Ok(answer.complete(&self.key));
@@ -290,7 +299,7 @@ impl HttpChat {
             return Ok(response);
         }
         let host = &self.target.host;
-        Err(End::Failed(match ending {
+        Err(Unanswered::Failed(match ending {
             Ending::Broken(failure) => failure,
             Ending::Cut => {
                 Failure::new(ErrorClass::Network, format!("the connection to {host} ended within its answer"))
@@ -310,7 +319,8 @@ impl HttpChat {
             let ask = self.ask();
             self.wire.extras().iter().find(|(extra, words)| ask.sends(*extra, request) && objected(words))
         };
-        match found.filter(|_| failure.rejected) {
+        let about_the_form = matches!(failure.class, ErrorClass::Configuration | ErrorClass::Overloaded);
+        match found.filter(|_| failure.rejected && about_the_form) {
             Some((extra, _)) => {
                 tracing::info!(reviewer = self.endpoint.name, ?extra, "the server does not know it: left out");
                 self.left_out.insert(*extra)
@@ -346,23 +356,22 @@ impl Chat for HttpChat {
         loop {
             let failure = match self.send(request, watch) {
                 Ok(response) => return Ok(response),
-                Err(End::Cancelled) => return Err(ChatError::cancelled()),
-                Err(End::Failed(failure)) => failure,
+                Err(Unanswered::Cancelled) => return Err(ChatError::cancelled()),
+                Err(Unanswered::Failed(failure)) => failure,
             };
             // Nothing was paid for what was refused: this is no other attempt.
             if self.adapt(&failure, request) {
                 continue;
             }
-            let wait = match failure.retry {
-                Retry::After(asked) if attempt < self.endpoint.attempts => {
-                    pace::wait(attempt, asked, self.pace.as_mut())
-                }
+            let asked = match failure.retry {
+                Retry::After(asked) if attempt < self.endpoint.attempts => asked,
                 _ => return Err(failure.into_error(&self.endpoint.name, self.endpoint.kind, attempt)),
             };
-            if wait > LONGEST_WAIT {
-                let what = format!("{} (it asks for {} s of patience)", failure.what, wait.as_secs());
+            if let Some(asked) = asked.filter(|asked| *asked > LONGEST_WAIT) {
+                let what = format!("{} (try again in {} s)", failure.what, asked.as_secs());
                 return Err(Failure { what, ..failure }.into_error(&self.endpoint.name, self.endpoint.kind, attempt));
             }
+            let wait = pace::wait(attempt, asked, self.pace.as_mut());
             self.pause(wait, failure.what, watch)?;
             attempt += 1;
         }

@@ -66,6 +66,9 @@ impl Failure {
                 "the service has trouble: review again later, or take another reviewer".to_owned()
             }
             ErrorClass::ContextTooLong => "lower window.max_tokens, or take a model with a larger window".to_owned(),
+            ErrorClass::Network if self.what.contains("certificate") => {
+                "name the certificate of your server or proxy with ca_file or SSL_CERT_FILE".to_owned()
+            }
             ErrorClass::Network => format!("check the network, the proxy and base_url of [reviewers.{name}]"),
             ErrorClass::Malformed => {
                 format!("check that base_url of [reviewers.{name}] leads to a server of kind {:?}", kind.word())

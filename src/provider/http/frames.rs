@@ -4,6 +4,7 @@
 //! connection cut off is never taken for a whole text.
 
 use memchr::memchr2;
+use serde_json::Value;
 
 use super::answer::TooLarge;
 
@@ -145,6 +146,41 @@ impl Frames {
     }
 }
 
+/// Reads a JSON text. Halves of a character that stand alone in escapes (servers that cut text by UTF-16 units send
+/// them) become `\u{fffd}`.
+pub fn json(text: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(text).or_else(|error| match without_halves(text) {
+        Some(whole) => serde_json::from_slice(&whole),
+        None => Err(error),
+    })
+}
+
+/// `None` when there are no such halves.
+fn without_halves(text: &[u8]) -> Option<Vec<u8>> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut whole = Vec::with_capacity(text.len());
+    let (mut at, mut found) = (0, false);
+    while at < text.len() {
+        let length = match unit(at) {
+            Some(0xd800..=0xdbff) if matches!(unit(at + 6), Some(0xdc00..=0xdfff)) => 12,
+            Some(0xd800..=0xdfff) => {
+                found = true;
+                whole.extend_from_slice(b"\\ufffd");
+                at += 6;
+                continue;
+            }
+            _ if text[at] == b'\\' => 2,
+            _ => 1,
+        };
+        whole.extend_from_slice(&text[at..text.len().min(at + length)]);
+        at += length;
+    }
+    found.then_some(whole)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -184,6 +220,14 @@ mod tests {
     #[test]
     fn lines() {
         assert_eq!(texts(Framing::Lines, &[b"{1}\r\n\n{2}\n", b"{", b"3}"]), ["{1}", "{2}", "{3}"]);
+    }
+
+    #[rstest]
+    #[case::whole(r#""\ud83e\udd80 \u00e4""#, "🦀 ä")]
+    #[case::halves(r#""a\ud83e""#, "a\u{fffd}")]
+    #[case::other_half(r#""\uDD80 \\ud83e \ud83e\ud83e\udd80\n""#, "\u{fffd} \\ud83e \u{fffd}🦀\n")]
+    fn halves_of_characters(#[case] text: &str, #[case] read: &str) {
+        assert_eq!(json(text.as_bytes()).expect("JSON"), read);
     }
 
     #[test]

@@ -4,6 +4,13 @@
 //! Invariants: what a server sends is hostile: bounded, and made one harmless line before it stands in an error. The
 //! key goes into one header of requests to the configured host and nowhere else. An answer of which something can be
 //! used is never asked for twice.
+//!
+//! Tokens are counted as [`Usage`](crate::domain::Usage) adds them up, whatever a provider includes where: `input` with
+//! the `cached` ones, `output` without `reasoning`; `reasoning` stays 0 where the provider counts it as output.
+//!
+//! The formats are written here, over `reqwest`, because what a broken stream leaves has to be used: libraries for
+//! several providers give an event that was cut off to their parser, lose the calls that came before it, and do not
+//! bound what a server sends.
 
 mod answer;
 mod client;

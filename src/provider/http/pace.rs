@@ -51,8 +51,12 @@ pub(super) fn wait(attempt: u32, asked: Option<Duration>, pace: &mut dyn Pace) -
 }
 
 /// The patience that response headers ask for: `retry-after-ms`, or `retry-after` in seconds or as a date, which is
-/// read against the server's own clock where it told it.
+/// read against the server's own clock where it told it. To come back at once is no patience.
 pub(super) fn asked_by(headers: &HeaderMap) -> Option<Duration> {
+    asked(headers).filter(|patience| !patience.is_zero())
+}
+
+fn asked(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
         return seconds(milliseconds / 1000.0);
@@ -64,7 +68,7 @@ pub(super) fn asked_by(headers: &HeaderMap) -> Option<Duration> {
     let moment = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp());
     let now = text(DATE.as_str()).and_then(moment).unwrap_or_else(jiff::Timestamp::now);
     let left = moment(after)?.duration_since(now);
-    Some(left.try_into().unwrap_or(Duration::ZERO))
+    left.try_into().ok()
 }
 
 /// A number of seconds as a JSON body may give it: `34`, `34.5s`.
@@ -115,7 +119,8 @@ mod tests {
         &[("date", "Wed, 21 Oct 2015 07:28:00 GMT"), ("retry-after", "Wed, 21 Oct 2015 07:28:42 GMT")],
         Some(42_000)
     )]
-    #[case::date_gone_by(&[("retry-after", "Wed, 21 Oct 2015 07:28:42 GMT")], Some(0))]
+    #[case::date_gone_by(&[("retry-after", "Wed, 21 Oct 2015 07:28:42 GMT")], None)]
+    #[case::at_once(&[("retry-after", "0")], None)]
     #[case::negative(&[("retry-after", "-3")], None)]
     #[case::nonsense(&[("retry-after", "soon")], None)]
     #[case::infinite(&[("retry-after", "inf")], None)]

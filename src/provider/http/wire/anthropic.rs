@@ -8,9 +8,7 @@ use super::super::Effort;
 use super::super::answer::{Answer, Slot};
 use super::super::failure::ServerError;
 use super::super::transport::Target;
-use super::{
-    Ask, Extra, NO_STREAM, NO_TOOLS, Reader, Trouble, Wire, WireKind, list, object_of, sealed, text, tokens, unsealed,
-};
+use super::{Ask, Extra, NO_STREAM, NO_TOOLS, Reader, Trouble, Wire, WireKind, list, object_of, sealed, text, tokens};
 use crate::domain::{ChatRequest, Message, Stop, ToolCall, Usage};
 
 pub struct Anthropic;
@@ -63,7 +61,7 @@ impl Wire for Anthropic {
         }
         let effort = ask.effort.filter(|_| ask.sends(Extra::Effort, request));
         if let Some(effort) = effort {
-            think(&mut body, effort, request, ask.model);
+            think(&mut body, effort, request, ask);
         }
         // Models that think take no other temperature than their own.
         if ask.sends(Extra::Temperature, request) && body.get("thinking").is_none() {
@@ -80,6 +78,7 @@ impl Wire for Anthropic {
         &[
             (Extra::CacheMarks, &["cache_control"]),
             (Extra::Temperature, &["temperature"]),
+            (Extra::SealedThoughts, &["signature", "redacted_thinking", "thinking block"]),
             (Extra::Effort, &["output_config", "effort", "thinking", "adaptive"]),
             (Extra::Stream, NO_STREAM),
             (Extra::Tools, NO_TOOLS),
@@ -94,9 +93,9 @@ fn mark(block: &mut Value) {
 
 /// Models since 4.6 think as they see fit and are told how hard to try, 4.5 is told without thinking, older ones get a
 /// number of tokens to think with, out of those of the answer.
-fn think(body: &mut Value, effort: Effort, request: &ChatRequest, model: &str) {
-    let version = version_of(model);
-    if version >= (4, 6) || (version == (4, 5) && model.contains("opus")) {
+fn think(body: &mut Value, effort: Effort, request: &ChatRequest, ask: &Ask<'_>) {
+    let version = version_of(ask.model);
+    if version >= (4, 6) || (version == (4, 5) && ask.model.contains("opus")) {
         body["output_config"] = json!({ "effort": effort.word() });
         if version >= (4, 6) {
             body["thinking"] = json!({ "type": "adaptive" });
@@ -110,18 +109,18 @@ fn think(body: &mut Value, effort: Effort, request: &ChatRequest, model: &str) {
         Effort::High => 24_000,
     };
     let budget = wanted.min(request.max_output / 2);
-    if budget >= LEAST && thoughts_are_there(request, model) {
+    if budget >= LEAST && thoughts_are_there(request, ask) {
         body["thinking"] = json!({ "type": "enabled", "budget_tokens": budget });
     }
 }
 
 /// A model with such a budget must find the thoughts before the calls whose answers it gets.
-fn thoughts_are_there(request: &ChatRequest, model: &str) -> bool {
+fn thoughts_are_there(request: &ChatRequest, ask: &Ask<'_>) -> bool {
     let last = request.messages.iter().rev().find_map(|message| match message {
         Message::Assistant { calls, opaque, .. } => Some((calls, opaque)),
         _ => None,
     });
-    last.is_none_or(|(calls, opaque)| calls.is_empty() || unsealed(KIND, model, opaque).next().is_some())
+    last.is_none_or(|(calls, opaque)| calls.is_empty() || ask.thoughts(KIND, opaque).next().is_some())
 }
 
 /// `claude-opus-4-5-20251101` is 4.5, `claude-3-7-sonnet-latest` 3.7. A name without numbers is a newer model's.
@@ -142,7 +141,7 @@ fn messages(request: &ChatRequest, ask: &Ask<'_>) -> Vec<Value> {
             Message::Tool { call_id, text, .. } => {
                 ("user", vec![json!({ "type": "tool_result", "tool_use_id": id_of(call_id), "content": text })])
             }
-            Message::Assistant { text, calls, opaque } => ("assistant", assistant(text, calls, opaque, ask.model)),
+            Message::Assistant { text, calls, opaque } => ("assistant", assistant(text, calls, opaque, ask)),
         };
         if position + 1 == request.pinned && ask.sends(Extra::CacheMarks, request) {
             blocks.last_mut().map(mark);
@@ -161,8 +160,8 @@ fn messages(request: &ChatRequest, ask: &Ask<'_>) -> Vec<Value> {
     messages
 }
 
-fn assistant(text: &str, calls: &[ToolCall], opaque: &[Value], model: &str) -> Vec<Value> {
-    let thoughts = unsealed(KIND, model, opaque).cloned();
+fn assistant(text: &str, calls: &[ToolCall], opaque: &[Value], ask: &Ask<'_>) -> Vec<Value> {
+    let thoughts = ask.thoughts(KIND, opaque).cloned();
     let calls = calls
         .iter()
         .map(|call| json!({ "type": "tool_use", "id": id_of(&call.id), "name": call.name, "input": object_of(call) }));

@@ -8,7 +8,7 @@ use super::super::failure::ServerError;
 use super::super::transport::Target;
 use super::{
     Ask, Extra, NO_STREAM, NO_TOOLS, Reader, Trouble, Wire, WireKind, arguments_of, list, object_of, sealed, text,
-    tokens, unsealed,
+    tokens,
 };
 use crate::domain::{ChatRequest, Message, Stop, ToolCall, Usage};
 
@@ -48,7 +48,7 @@ impl Wire for Gemini {
         if let Some(effort) = ask.effort.filter(|_| ask.sends(Extra::Effort, request)) {
             settings["thinkingConfig"] = thinking(effort, ask.model);
         }
-        let mut body = json!({ "contents": contents(request, ask.model), "generationConfig": settings });
+        let mut body = json!({ "contents": contents(request, ask), "generationConfig": settings });
         if !request.system.is_empty() {
             body["systemInstruction"] = json!({ "parts": [{ "text": request.system }] });
         }
@@ -75,6 +75,7 @@ impl Wire for Gemini {
 
     fn extras(&self) -> &'static [(Extra, &'static [&'static str])] {
         &[
+            (Extra::SealedThoughts, &["thought signature", "thought_signature", "thoughtsignature"]),
             (Extra::Effort, &["thinking"]),
             (Extra::Temperature, &["temperature"]),
             (Extra::Stream, NO_STREAM),
@@ -86,14 +87,14 @@ impl Wire for Gemini {
 /// Gemini 2.5 is given tokens to think with (its Pro takes at least 128 and at most 32,768), later ones a level.
 fn thinking(effort: Effort, model: &str) -> Value {
     match (model.contains("gemini-2"), effort) {
-        (false, effort) => json!({ "thinkingLevel": effort.word() }),
+        (false, effort) => json!({ "thinkingLevel": effort.word().to_uppercase() }),
         (true, Effort::Low) => json!({ "thinkingBudget": 1_024 }),
         (true, Effort::Medium) => json!({ "thinkingBudget": 8_192 }),
         (true, Effort::High) => json!({ "thinkingBudget": 24_576 }),
     }
 }
 
-fn contents(request: &ChatRequest, model: &str) -> Vec<Value> {
+fn contents(request: &ChatRequest, ask: &Ask<'_>) -> Vec<Value> {
     let mut contents: Vec<Value> = Vec::with_capacity(request.messages.len());
     let mut answers = false;
     for message in &request.messages {
@@ -102,7 +103,7 @@ fn contents(request: &ChatRequest, model: &str) -> Vec<Value> {
         match message {
             Message::User { text } => contents.push(json!({ "role": "user", "parts": [{ "text": text }] })),
             Message::Assistant { text, calls, opaque } => {
-                let parts = parts(text, calls, opaque, model);
+                let parts = parts(text, calls, opaque, ask);
                 if !parts.is_empty() {
                     contents.push(json!({ "role": "model", "parts": parts }));
                 }
@@ -124,10 +125,10 @@ fn contents(request: &ChatRequest, model: &str) -> Vec<Value> {
     contents
 }
 
-fn parts(text: &str, calls: &[ToolCall], opaque: &[Value], model: &str) -> Vec<Value> {
+fn parts(text: &str, calls: &[ToolCall], opaque: &[Value], ask: &Ask<'_>) -> Vec<Value> {
     let signature = |call: Option<&str>| {
         let of = |item: &&Value| item.get("call").and_then(Value::as_str) == call;
-        unsealed(KIND, model, opaque).find(of).and_then(|item| item.get("signature")).cloned()
+        ask.thoughts(KIND, opaque).find(of).and_then(|item| item.get("signature")).cloned()
     };
     let mut parts = Vec::new();
     if !text.is_empty() {
@@ -145,7 +146,7 @@ fn parts(text: &str, calls: &[ToolCall], opaque: &[Value], model: &str) -> Vec<V
         let mut part = json!({ "functionCall": function });
         if let Some(signature) = signature(Some(&call.id)) {
             part["thoughtSignature"] = signature;
-        } else if position == 0 && !model.contains("gemini-2") {
+        } else if position == 0 && !ask.model.contains("gemini-2") {
             part["thoughtSignature"] = json!(NO_SIGNATURE);
         }
         parts.push(part);

@@ -30,7 +30,7 @@ pub enum Extra {
     StreamUsage,
     Temperature,
     Effort,
-    /// The thoughts of the model, sealed, to be given back.
+    /// The thoughts of the model, sealed or signed, that are given back.
     SealedThoughts,
     /// The marks for prompt caches.
     CacheMarks,
@@ -62,6 +62,16 @@ impl Ask<'_> {
                 Extra::StreamUsage => !self.left_out.contains(&Extra::Stream),
                 Extra::Stream | Extra::SealedThoughts | Extra::UsualLimit => true,
             }
+    }
+
+    /// What the model of this request gave to get back. What another one gave (a reviewer may be replaced by another
+    /// in the middle of a conversation) is left out.
+    pub fn thoughts<'b>(&self, kind: WireKind, opaque: &'b [Value]) -> impl Iterator<Item = &'b Value> {
+        let wanted = !self.left_out.contains(&Extra::SealedThoughts);
+        opaque
+            .iter()
+            .filter(move |value| wanted && text(value, "/wire") == kind.word() && text(value, "/model") == self.model)
+            .filter_map(|value| value.get("item"))
     }
 
     /// Whether an answer comes in pieces.
@@ -193,16 +203,7 @@ fn arguments_in_text(call: &ToolCall) -> String {
     }
 }
 
-/// Wraps what a provider wants back, so that only the model that gave it gets it: a reviewer may be replaced by
-/// another one in the middle of a conversation.
+/// Wraps what a provider wants back, for [`Ask::thoughts`].
 fn sealed(kind: WireKind, model: &str, item: Value) -> Value {
     json!({ "wire": kind.word(), "model": model, "item": item })
-}
-
-/// What of it was given by this model.
-fn unsealed<'a>(kind: WireKind, model: &'a str, opaque: &'a [Value]) -> impl Iterator<Item = &'a Value> {
-    opaque
-        .iter()
-        .filter(move |value| text(value, "/wire") == kind.word() && text(value, "/model") == model)
-        .filter_map(|value| value.get("item"))
 }

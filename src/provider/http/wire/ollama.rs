@@ -10,7 +10,7 @@ use super::super::transport::Target;
 use super::openai_chat::tool;
 use super::{
     Ask, Extra, NO_STREAM, NO_TOOLS, Reader, Trouble, Wire, WireKind, arguments_of, list, object_of, sealed, text,
-    tokens, unsealed,
+    tokens,
 };
 use crate::domain::{ChatRequest, Message, Stop, Usage};
 
@@ -44,7 +44,7 @@ impl Wire for Ollama {
     }
 
     fn body(&self, request: &ChatRequest, ask: &Ask<'_>) -> Value {
-        let messages = messages(request, ask.model);
+        let messages = messages(request, ask);
         let mut options = json!({
             "num_predict": request.max_output,
             "num_ctx": ask.window.unwrap_or_else(|| window_for(&messages, request)),
@@ -97,7 +97,7 @@ fn window_for(messages: &[Value], request: &ChatRequest) -> u64 {
     tokens.max(LEAST_WINDOW).next_power_of_two()
 }
 
-fn messages(request: &ChatRequest, model: &str) -> Vec<Value> {
+fn messages(request: &ChatRequest, ask: &Ask<'_>) -> Vec<Value> {
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         messages.push(json!({ "role": "system", "content": request.system }));
@@ -114,7 +114,7 @@ fn messages(request: &ChatRequest, model: &str) -> Vec<Value> {
             }
             Message::Assistant { text, calls, opaque } => {
                 let mut message = json!({ "role": "assistant", "content": text });
-                if let Some(thoughts) = unsealed(KIND, model, opaque).find_map(|item| item.get("thinking")) {
+                if let Some(thoughts) = ask.thoughts(KIND, opaque).find_map(|item| item.get("thinking")) {
                     message["thinking"] = thoughts.clone();
                 }
                 let calls: Vec<Value> = calls

@@ -9,7 +9,7 @@ use super::super::failure::ServerError;
 use super::super::transport::Target;
 use super::{
     Ask, Extra, NO_STREAM, NO_TOOLS, Reader, Trouble, Wire, WireKind, arguments_in_text, arguments_of, list, sealed,
-    text, tokens, unsealed,
+    text, tokens,
 };
 use crate::domain::{ChatRequest, Message, Stop, ToolSpec, Usage};
 
@@ -33,7 +33,7 @@ impl Wire for OpenaiChat {
     fn body(&self, request: &ChatRequest, ask: &Ask<'_>) -> Value {
         let mut body = json!({
             "model": ask.model,
-            "messages": messages(request, ask.model),
+            "messages": messages(request, ask),
             "stream": ask.streams(),
         });
         if ask.sends(Extra::StreamUsage, request) {
@@ -68,6 +68,7 @@ impl Wire for OpenaiChat {
             (Extra::Stream, NO_STREAM),
             (Extra::Temperature, &["temperature"]),
             (Extra::Effort, &["reasoning_effort", "reasoning effort"]),
+            (Extra::SealedThoughts, &["reasoning_content", "reasoning_details", "extra_content", "thought_signature"]),
             (Extra::UsualLimit, &["max_tokens", "max_completion_tokens"]),
             (Extra::Tools, NO_TOOLS),
         ]
@@ -82,7 +83,7 @@ pub fn tool(tool: &ToolSpec) -> Value {
     })
 }
 
-fn messages(request: &ChatRequest, model: &str) -> Vec<Value> {
+fn messages(request: &ChatRequest, ask: &Ask<'_>) -> Vec<Value> {
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         messages.push(json!({ "role": "system", "content": request.system }));
@@ -108,7 +109,7 @@ fn messages(request: &ChatRequest, model: &str) -> Vec<Value> {
                         json!({ "id": call.id, "type": "function", "function": function })
                     })
                     .collect();
-                for item in unsealed(KIND, model, opaque) {
+                for item in ask.thoughts(KIND, opaque) {
                     for field in THOUGHTS {
                         if let Some(thoughts) = item.get(field) {
                             message[*field] = thoughts.clone();
@@ -241,7 +242,8 @@ impl ChatReader {
 
 /// Puts the pieces of a thought together: those that follow each other with one type and index.
 fn add_detail(details: &mut Vec<Value>, piece: &Value) {
-    let same = |last: &Value| ["type", "index"].iter().all(|field| last.get(field) == piece.get(field));
+    let same =
+        |last: &Value| last.is_object() && ["type", "index"].iter().all(|field| last.get(field) == piece.get(field));
     let (Some(last), Some(fields)) = (details.last_mut().filter(|last| same(last)), piece.as_object()) else {
         details.push(piece.clone());
         return;

@@ -9,7 +9,6 @@ use super::super::failure::ServerError;
 use super::super::transport::Target;
 use super::{
     Ask, Extra, NO_STREAM, NO_TOOLS, Reader, Trouble, Wire, WireKind, arguments_in_text, list, sealed, text, tokens,
-    unsealed,
 };
 use crate::domain::{ChatRequest, Message, Stop, Usage};
 
@@ -34,7 +33,7 @@ impl Wire for OpenaiResponses {
         let mut body = json!({
             "model": ask.model,
             "instructions": request.system,
-            "input": input(request, ask.model),
+            "input": input(request, ask),
             "max_output_tokens": request.max_output,
             "store": false,
             "stream": ask.streams(),
@@ -73,7 +72,7 @@ impl Wire for OpenaiResponses {
 
     fn extras(&self) -> &'static [(Extra, &'static [&'static str])] {
         &[
-            (Extra::SealedThoughts, &["encrypted", "include"]),
+            (Extra::SealedThoughts, &["encrypted", "include", "not persisted", "required following item"]),
             (Extra::Temperature, &["temperature"]),
             (Extra::Effort, &["reasoning"]),
             (Extra::Stream, NO_STREAM),
@@ -82,7 +81,7 @@ impl Wire for OpenaiResponses {
     }
 }
 
-fn input(request: &ChatRequest, model: &str) -> Vec<Value> {
+fn input(request: &ChatRequest, ask: &Ask<'_>) -> Vec<Value> {
     let mut input = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
         match message {
@@ -96,7 +95,7 @@ fn input(request: &ChatRequest, model: &str) -> Vec<Value> {
             Message::Assistant { text, calls, opaque } => {
                 // A thought must be followed by what came of it.
                 if !text.is_empty() || !calls.is_empty() {
-                    input.extend(unsealed(KIND, model, opaque).cloned());
+                    input.extend(ask.thoughts(KIND, opaque).cloned());
                 }
                 if !text.is_empty() {
                     let content = json!([{ "type": "output_text", "text": text }]);

@@ -1,5 +1,6 @@
 //! Requests in each format, and what events come to. Whole exchanges are tested against servers, in `tests/it/http`.
 
+use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
 
@@ -226,7 +227,7 @@ fn a_budget_to_think_with_needs_the_thoughts_before_calls() {
 
 #[rstest]
 #[case("gemini-2.5-pro", json!({ "thinkingBudget": 8192 }))]
-#[case("gemini-3-pro-preview", json!({ "thinkingLevel": "medium" }))]
+#[case("gemini-3-pro-preview", json!({ "thinkingLevel": "MEDIUM" }))]
 fn gemini_effort(#[case] model: &str, #[case] thinking: Value) {
     let body = body(WireKind::Gemini, model, Some(Effort::Medium), &[]);
     assert_eq!(body["generationConfig"]["thinkingConfig"], thinking);
@@ -385,7 +386,10 @@ fn thoughts_go_back_to_the_model_that_had_them() {
         given(WireKind::OpenaiResponses, "m"),
         json!("nonsense"),
     ];
-    assert_eq!(unsealed(WireKind::Anthropic, "m", &opaque).count(), 1);
+    for (left_out, given) in [(BTreeSet::new(), 1), (BTreeSet::from([Extra::SealedThoughts]), 0)] {
+        let ask = Ask { model: "m", effort: None, window: None, at_home: true, left_out: &left_out };
+        assert_eq!(ask.thoughts(WireKind::Anthropic, &opaque).count(), given);
+    }
 }
 
 #[test]
@@ -401,6 +405,7 @@ fn what_is_not_known_is_passed_over() {
             json!({ "type": "whim", "delta": { "type": "whim" } }),
             json!({ "type": "content_block_start", "content_block": { "type": "server_tool_use" } }),
             json!({ "type": "content_block_delta", "index": 9, "delta": { "type": "citations_delta" } }),
+            json!({ "choices": [{ "delta": { "reasoning_details": ["x", {}, null, { "type": "y" }] } }] }),
             json!({ "choices": [{ "index": 1, "delta": { "content": "of another choice" } }] }),
         ] {
             assert!(reader.read(&event, &mut answer).is_ok(), "{kind}: {event}");
@@ -427,5 +432,106 @@ fn an_error_in_a_stream_is_one() {
     ] {
         let read = of(kind).reader("m").read(&event, &mut Answer::default());
         assert!(matches!(read, Err(Trouble::Server(_))), "{kind}: {event}");
+    }
+}
+
+/// Any JSON out of the words of the formats.
+fn events() -> impl Strategy<Value = Value> {
+    let words = prop::sample::select(vec![
+        "type",
+        "choices",
+        "delta",
+        "message",
+        "content",
+        "tool_calls",
+        "index",
+        "function",
+        "name",
+        "arguments",
+        "id",
+        "usage",
+        "error",
+        "finish_reason",
+        "reasoning_details",
+        "text",
+        "data",
+        "extra_content",
+        "response",
+        "item",
+        "output",
+        "output_index",
+        "call_id",
+        "status",
+        "summary",
+        "candidates",
+        "parts",
+        "functionCall",
+        "args",
+        "thoughtSignature",
+        "content_block",
+        "input",
+        "partial_json",
+        "thinking",
+        "signature",
+        "done",
+        "usageMetadata",
+    ]);
+    let types = prop::sample::select(vec![
+        "text",
+        "thinking",
+        "tool_use",
+        "text_delta",
+        "input_json_delta",
+        "signature_delta",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "function_call",
+        "reasoning",
+        "response.output_item.added",
+        "response.output_item.done",
+        "response.function_call_arguments.delta",
+        "response.completed",
+        "response.failed",
+        "completed",
+        "stop",
+        "{\"a\":1}",
+        "",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (0_u64..3).prop_map(Value::from),
+        types.prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 40, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((words.clone(), inner), 0..6)
+                .prop_map(|fields| fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_events_make_a_reader_stumble(events in prop::collection::vec(events(), 1..12)) {
+        for kind in WireKind::ALL {
+            let mut answer = Answer::default();
+            let mut reader = of(*kind).reader("m");
+            for event in &events {
+                let _ = reader.read(event, &mut answer);
+            }
+            // Whatever it was, it can be sent back, to any of them.
+            let mut request = request();
+            request.messages.push(answer.complete(&Key::new(None)).message());
+            for other in WireKind::ALL {
+                let ask = Ask { model: "m", effort: None, window: None, at_home: true, left_out: &BTreeSet::new() };
+                let _ = of(*other).body(&request, &ask);
+            }
+        }
     }
 }
