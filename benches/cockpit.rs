@@ -45,6 +45,7 @@ static LARGE: LazyLock<Arc<View>> = LazyLock::new(|| {
             hunks_total: 31,
             hunks_covered: 31,
             attempt: 1,
+            paused: false,
             epoch: 1,
             superseded_by: "",
             cancel_reason: "",

@@ -17,7 +17,9 @@ mod ledger;
 mod log;
 mod man;
 mod output;
+mod pause;
 mod resolve;
+mod resume;
 mod review;
 mod runs;
 mod session;
@@ -86,6 +88,8 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Undo(arguments)) => undo::run(&invocation, arguments.direction()),
         Some(Command::Redo(_)) => undo::run(&invocation, undo::Direction::Redo),
         Some(Command::Cancel(arguments)) => cancel::run(&invocation, &arguments),
+        Some(Command::Pause(arguments)) => pause::run(&invocation, &arguments),
+        Some(Command::Resume(arguments)) => resume::run(&invocation, &arguments),
         Some(Command::Ledger(arguments)) => ledger::run(&invocation, &arguments),
         Some(Command::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(Command::Store(arguments)) => store::run(&invocation, &arguments),

@@ -15,6 +15,8 @@
 //! - *Asking for an end.* The asker writes `cancel_reason` into the run's record and leaves the status; the worker sees
 //!   it at its next look and ends the run. A worker that does not within [`Runner::ANSWER`] is killed with its process
 //!   group, and the asker settles the run.
+//! - *Pausing.* The asker writes `paused` into the run's record; the worker sees it at its next look, lets the answer
+//!   that is on its way come in, and asks for nothing until it is taken back.
 //! - *Settling.* A run that says working while its lock is free is settled by whoever finds it and holds its lock
 //!   meanwhile: completed from its output when that was written, ended as asked, pending again for the next attempt, or
 //!   lost with everything its journal holds.
@@ -23,6 +25,7 @@
 
 mod cancel;
 mod known;
+mod pause;
 mod process;
 mod recover;
 mod request;
@@ -90,6 +93,19 @@ pub enum Cancelled {
     Killed,
     /// It had already ended.
     AlreadyOver,
+}
+
+/// What became of a wish to pause a run, or to let it go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pausing {
+    /// It is on record; the worker heeds it before its next request.
+    Recorded,
+    /// It was so already.
+    Already,
+    /// The run has ended.
+    Over,
+    /// Its reviewer asks nobody anything: there are no turns to pause between.
+    NoTurns,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -203,6 +203,7 @@ impl Runner {
             model: wish.model.clone(),
             reasoning_effort: wish.reasoning_effort.clone(),
             attempt: 0,
+            paused: false,
             follow_up_count: 0,
             phase_timings: PhaseTimings::default(),
             prompt_estimate: wish.prompt_estimate,

@@ -66,6 +66,7 @@ pub fn run_row(id: &str) -> RunRow<'_> {
         hunks_total: 9,
         hunks_covered: 9,
         attempt: 1,
+        paused: false,
         epoch: 1,
         superseded_by: "",
         cancel_reason: "",
