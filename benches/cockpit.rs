@@ -85,7 +85,7 @@ fn app() -> App {
         columns: 200,
         rows: 60,
         zone: jiff::tz::TimeZone::UTC,
-        place: Place { repository: "sample".into(), branch: "main".into(), window_tokens: 70_000 },
+        place: Place { repository: "sample".into(), branch: "main".into(), window_tokens: 70_000, ..Place::default() },
         keymap: Keymap::parse(keymap::DEFAULT).0,
         theme: Theme::fitting(Background::Dark, Depth::Indexed256),
         depth: Depth::Indexed256,

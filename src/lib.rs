@@ -55,6 +55,10 @@
 //! - Freshness is never computed from elapsed time.
 //! - Text from code, file names and models is data: [`domain::text`] makes it harmless before a terminal sees it.
 
+// What tests share with benches and examples names the crate as these do.
+#[cfg(test)]
+extern crate self as revdeck;
+
 pub mod cli;
 pub mod config;
 pub mod context;

@@ -85,7 +85,7 @@ pub struct Usage {
 impl Usage {
     /// All tokens that were paid for in some way: input (cached ones included), output and reasoning.
     pub fn total(&self) -> u64 {
-        self.input + self.output + self.reasoning
+        self.input.saturating_add(self.output).saturating_add(self.reasoning)
     }
 }
 

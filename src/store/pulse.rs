@@ -92,16 +92,11 @@ impl Store {
         Pulse::parse(&std::fs::read(&path).ok()?)
     }
 
-    /// The pulses of the runs that work, by their ids. One that a killed worker left behind is none.
-    pub fn pulses(&self, view: &View) -> Vec<(String, Pulse)> {
-        let working = (0..view.run_count()).map(|index| view.run(index)).filter(|run| run.status.is_working());
-        working
-            .filter_map(|row| {
-                let run: RunId = row.id.parse().ok()?;
-                let pulse = self.pulse(&run)?;
-                self.is_live(&run).unwrap_or(false).then(|| (row.id.to_owned(), pulse))
-            })
-            .collect()
+    /// The pulses of these runs, by their ids. One that a killed worker left behind is none.
+    pub fn pulses(&self, runs: &[RunId]) -> Vec<(String, Pulse)> {
+        let live = |run: &&RunId| self.is_live(run).unwrap_or(false);
+        let beating = |run: &RunId| Some((run.as_str().to_owned(), self.pulse(run)?));
+        runs.iter().filter(live).filter_map(beating).collect()
     }
 
     /// Begins the pulse of a run, in the place of one that an earlier worker left. For the holder of the run's lock.
@@ -274,9 +269,9 @@ mod tests {
         // The first byte is a change of state; from then on five a second.
         assert_eq!(seen.len(), 1 + 14, "{seen:?}");
         assert_eq!(seen[0], 12, "the first byte shows at once");
-        writer.tick(at(3_001));
+        writer.tick(at(3_000));
         assert_ne!(store.pulse(&run).map(|pulse| pulse.bytes), Some(36_000), "too early");
-        writer.tick(at(3_201));
+        writer.tick(at(3_001));
         let pulse = store.pulse(&run).expect("a pulse");
         assert_eq!((pulse.turn, pulse.bytes, pulse.last_byte_at), (7, 36_000, Some(at(3_000))));
         assert_eq!((pulse.state, pulse.since), (PulseState::Receiving, at(1)));
