@@ -207,6 +207,22 @@ pub fn shorten(text: &str, width: usize, ellipsis: &str) -> String {
     }
 }
 
+/// The end of a text as one line of at most `width` columns, from the beginning of a word on.
+pub fn last_words(text: &str, width: usize, ellipsis: &str) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    let mut used = ellipsis.width();
+    for word in text.split_whitespace().rev() {
+        used += word.width() + 1;
+        if used > width {
+            words.push(ellipsis);
+            break;
+        }
+        words.push(word);
+    }
+    words.reverse();
+    words.join(" ")
+}
+
 /// The longest end of `text` that is at most `width` columns wide.
 pub fn tail(text: &str, width: usize) -> &str {
     let mut used = 0;
@@ -253,6 +269,15 @@ mod tests {
         assert_eq!(head("abc", 3), ("abc", 3));
         assert_eq!(tail("src/漢字", 3), "字");
         assert_eq!(tail("abc", 9), "abc");
+        for (text, width, expected) in [
+            ("one\n two  three ", 15, "one two three"),
+            ("one two three", 14, "… two three"),
+            ("one two three", 7, "… three"),
+            ("one two three", 6, "…"),
+            ("", 6, ""),
+        ] {
+            assert_eq!(last_words(text, width, "…"), expected, "{text:?} at {width}");
+        }
         for (text, width, expected) in [
             ("one two three", 13, "one two three"),
             ("one two three", 12, "one two …"),

@@ -12,7 +12,7 @@ use super::loaded::{Diff, Excerpt, FindingPage, LedgerText, Loaded, Side, Spans}
 use super::message::{Subject, Tab};
 use super::theme::Role;
 pub use turns::dollars;
-pub use window::compact;
+pub use window::brief;
 
 use crate::domain::{Actor, FindingStatus, Priority, Reported, TriageAction, text};
 

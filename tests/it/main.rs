@@ -9,3 +9,6 @@ mod rooms;
 mod runner;
 mod smells;
 mod store;
+#[allow(dead_code, reason = "shared with the example and the cockpit's own tests")]
+#[path = "../../benches/support/turns.rs"]
+mod turns;

@@ -11,7 +11,7 @@ use super::super::loaded::TurnsPage;
 use super::super::theme::Role;
 use super::super::turns::{Answer, Found, Report, Text, Turn};
 use super::run::thousands;
-use super::window::{self, compact};
+use super::window::{self, brief, compact};
 use super::{priority_word, reported_place};
 use crate::domain::{RunStatus, Stop, ToolOutcome, TurnPhase, Usage, WindowUse, text};
 
@@ -96,7 +96,7 @@ fn spent(app: &App, cost: f64, usage: &Usage, width: usize, doc: &mut Doc) {
     let total = format!("{}{}", thousands(usage.total()), of(most_tokens.map(thousands)));
     let share = most_tokens.map(|most| usage.total() as f64 / most.max(1) as f64);
     line_with_gauge(app, "tokens", &total, share, width, doc);
-    let number = if width < WIDE { compact } else { thousands };
+    let number = if width < WIDE { brief } else { thousands };
     let mut parts = vec![format!("{} in", number(usage.input))];
     if usage.cached > 0 {
         let percent = usage.cached.saturating_mul(100) / usage.input.max(1);
@@ -185,9 +185,8 @@ fn figures(app: &App, turn: &Turn, width: usize, doc: &mut Doc) {
     let line = window::bar(&app.glyphs, &turn.window, bar, line).and(new_role, &format!("{new:>4}"));
     doc.fold(key, line);
     if answered {
-        let few = |n: u64| if n < 10_000 { compact(n) } else { compact(n / 1_000 * 1_000) };
-        let cached = if usage.cached > 0 { format!(", {} cached", few(usage.cached)) } else { String::new() };
-        let figures = format!("{} in{cached}, {} out, {time}", few(usage.input), few(usage.output));
+        let cached = if usage.cached > 0 { format!(", {} cached", brief(usage.cached)) } else { String::new() };
+        let figures = format!("{} in{cached}, {} out, {time}", brief(usage.input), brief(usage.output));
         let figures = shorten(&figures, width.saturating_sub(INDENT), app.glyphs.ellipsis);
         doc.push(Line::of(Role::Muted, &" ".repeat(INDENT)).and(Role::Muted, &figures));
     }

@@ -171,7 +171,7 @@ fn row(glyphs: &Glyphs, scale: &Scale, row: usize) -> Line {
     let limit = scale.rows;
     let label = match row {
         0 => "0".to_owned(),
-        row if row == limit => compact(scale.limit),
+        row if row == limit => brief(scale.limit),
         _ => String::new(),
     };
     let mut pieces = vec![Piece { role: Role::Faint, text: format!("{label:>width$} ", width = GUTTER - 1) }];
@@ -222,12 +222,132 @@ fn axis(scale: &Scale) -> Line {
     Line::of(Role::Faint, &text)
 }
 
-/// `812`, `41.2k`, `1.2M`.
+/// `812`, `41.2k`, `512k`, `1.2M`.
 pub fn compact(n: u64) -> String {
     match n {
+        1_000..100_000 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
+        _ => brief(n),
+    }
+}
+
+/// As [`compact`] in at most four columns: `812`, `41k`, `512k`, `1.2M`.
+pub fn brief(n: u64) -> String {
+    match n {
         0..1_000 => n.to_string(),
-        1_000..100_000 if n % 1_000 / 100 > 0 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
+        1_000..10_000 if n % 1_000 >= 100 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
         1_000..1_000_000 => format!("{}k", n / 1_000),
         _ => format!("{}.{}M", n / 1_000_000, n % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::glyphs::{ASCII, UNICODE};
+    use super::super::super::turns::Conversation;
+    use super::*;
+    use crate::domain::{JournalEntry, RunEvent, Time, TurnPhase};
+
+    fn window(tokens: u64, limit: u64) -> WindowUse {
+        WindowUse { tokens, limit, ..WindowUse::default() }
+    }
+
+    #[test]
+    fn parts_of_a_bar_are_there_when_they_are_and_never_too_wide() {
+        let all = WindowUse { pinned: 6_000, summarized: 900, masked: 3, ..window(35_000, 70_000) };
+        // Window, cells; pinned, summarized, masked, kept, free.
+        for (window, width, expected) in [
+            (window(0, 70_000), 10, [0, 0, 0, 0, 10]),
+            (window(0, 0), 10, [0, 0, 0, 0, 10]),
+            (window(1, 70_000), 10, [0, 0, 0, 1, 9]),
+            (window(35_000, 70_000), 10, [0, 0, 0, 5, 5]),
+            (window(70_000, 70_000), 10, [0, 0, 0, 10, 0]),
+            (window(90_000, 70_000), 10, [0, 0, 0, 10, 0]),
+            (window(u64::MAX, 1), 10, [0, 0, 0, 10, 0]),
+            (all, 20, [2, 1, 1, 6, 10]),
+            (all, 4, [1, 1, 0, 0, 2]),
+            (all, 0, [0, 0, 0, 0, 0]),
+        ] {
+            assert_eq!(cells(&window, width), expected, "{window:?} in {width}");
+        }
+    }
+
+    fn drawn(glyphs: &Glyphs, uses: &[WindowUse], expected: u32, width: usize, rows: usize) -> Vec<String> {
+        let mut conversation = Conversation::default();
+        for (turn, window) in (1..).zip(uses) {
+            let event = RunEvent::TurnAsked { turn, phase: TurnPhase::Analyse, asked: String::new(), window: *window };
+            conversation.take(JournalEntry { seq: 0, at: Time::UNIX_EPOCH, event });
+        }
+        let turns: Vec<&Turn> = conversation.turns.iter().map(AsRef::as_ref).collect();
+        let mut doc = Doc::default();
+        chart(glyphs, &turns, expected, (width, rows), &mut doc);
+        doc.lines.iter().map(|line| line.plain().trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_chart_shows_levels_the_limit_and_the_peak() {
+        let uses = [10_000, 35_000, 64_000, 20_000].map(|tokens| window(tokens, 80_000));
+        let expected = [
+            "  80k ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄",
+            "               ▾",
+            "              ███",
+            "          ▁▁▁ ███",
+            "          ███ ███ ▂▂▂",
+            "    0 ▅▅▅ ███ ███ ███",
+            "      1",
+            "      peak 64,000 in turn 3, 80 %",
+        ];
+        let shown = drawn(&UNICODE, &uses, 0, 60, 5);
+        let expected: Vec<String> = expected.iter().map(|line| (*line).to_owned()).collect();
+        assert_eq!(shown, expected, "{}", shown.join("\n"));
+        // Beyond the limit.
+        let uses = [10_000, 95_000].map(|tokens| window(tokens, 80_000));
+        let shown = drawn(&ASCII, &uses, 4, 60, 3);
+        assert_eq!(
+            shown,
+            [
+                "          ^^^",
+                "  80k ----###---------",
+                "          ###",
+                "          ###",
+                "    0 ... ###",
+                "      1",
+                "      peak 95,000 in turn 2, 118 %"
+            ],
+            "{}",
+            shown.join("\n")
+        );
+    }
+
+    #[test]
+    fn a_chart_of_any_width_holds_any_number_of_turns() {
+        for turns in [1_usize, 2, 19, 20, 21, 100, 999] {
+            let uses: Vec<WindowUse> = (0..turns).map(|turn| window(turn as u64 * 700 % 80_000, 70_000)).collect();
+            // No page is narrower.
+            for width in [20_usize, 41, 80, 200] {
+                let shown = drawn(&UNICODE, &uses, 20, width, 5);
+                assert!(shown.len() <= 12, "{turns} in {width}: {}", shown.len());
+                // The last number may stand out by its digits.
+                let widest = shown.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+                assert!(widest <= width + 3, "{turns} turns in {width}: {widest}\n{}", shown.join("\n"));
+            }
+        }
+        assert!(drawn(&UNICODE, &[], 20, 80, 5).is_empty(), "nothing was asked");
+        assert!(drawn(&UNICODE, &[window(5, 0)], 20, 80, 5).is_empty(), "no limit is known");
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        for (n, in_columns, in_words) in [
+            (0, "0", "0"),
+            (999, "999", "999"),
+            (1_000, "1.0k", "1k"),
+            (1_290, "1.2k", "1.2k"),
+            (41_000, "41.0k", "41k"),
+            (99_999, "99.9k", "99k"),
+            (512_400, "512k", "512k"),
+            (1_250_000, "1.2M", "1.2M"),
+        ] {
+            assert_eq!((compact(n).as_str(), brief(n).as_str()), (in_columns, in_words));
+        }
     }
 }

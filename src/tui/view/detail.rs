@@ -8,7 +8,7 @@ use super::super::doc::{self, Line};
 use super::super::filter;
 use super::super::layout::PaneArea;
 use super::super::message::{Subject, Tab};
-use super::super::pages::{compact, dollars};
+use super::super::pages::{brief, dollars};
 use super::super::theme::Role;
 use super::super::update;
 use super::frame;
@@ -58,7 +58,7 @@ fn live(painter: &mut Painter<'_>, area: Rect) {
     let pulse = app.pulses.iter().find(|(id, _)| id == run.id).map(|(_, pulse)| pulse);
     let mut right = area.right();
     if let Some(pulse) = pulse.filter(|pulse| pulse.tokens.total() > 0) {
-        let mut spent = format!("{} tokens", compact(pulse.tokens.total()));
+        let mut spent = format!("{} tokens", brief(pulse.tokens.total()));
         if pulse.cost > 0.0 {
             spent = format!("{} {} {spent}", dollars(pulse.cost), app.glyphs.dot);
         }
@@ -71,16 +71,9 @@ fn live(painter: &mut Painter<'_>, area: Rect) {
     let text = doc::shorten(&live.text, usize::from(room), app.glyphs.ellipsis);
     painter.put(area.x + 2, area.y, room, &text, role);
     if let Some(pulse) = pulse {
-        // Its last words: a line of them, from a word on.
-        let said = pulse.tail.split_whitespace().rev().take(40).collect::<Vec<_>>();
-        let said = said.into_iter().rev().collect::<Vec<_>>().join(" ");
-        let room = usize::from(area.width.saturating_sub(2));
-        let end = doc::tail(&said, room);
-        let end = match end.len() < said.len() {
-            true => end.find(' ').filter(|at| *at < end.len() / 2).map_or(end, |at| &end[at + 1..]),
-            false => end,
-        };
-        painter.put(area.x + 2, area.y + 1, area.width - 2, end, Role::Faint);
+        let room = area.width - 2;
+        let said = doc::last_words(&pulse.tail, usize::from(room), app.glyphs.ellipsis);
+        painter.put(area.x + 2, area.y + 1, room, &said, Role::Faint);
     }
 }
 
