@@ -7,6 +7,7 @@ use super::super::app::{Overlay, Pane};
 use super::super::doc::{self, Line};
 use super::super::filter;
 use super::super::layout::PaneArea;
+use super::super::live::Mode;
 use super::super::message::{Subject, Tab};
 use super::super::pages::{brief, dollars};
 use super::super::theme::Role;
@@ -70,7 +71,7 @@ fn live(painter: &mut Painter<'_>, area: Rect) {
     let room = right.saturating_sub(area.x + 2);
     let text = doc::shorten(&live.text, usize::from(room), app.glyphs.ellipsis);
     painter.put(area.x + 2, area.y, room, &text, role);
-    if let Some(pulse) = pulse {
+    if let Some(pulse) = pulse.filter(|_| live.mode != Mode::Paused) {
         let room = area.width - 2;
         let said = doc::last_words(&pulse.tail, usize::from(room), app.glyphs.ellipsis);
         painter.put(area.x + 2, area.y + 1, room, &said, Role::Faint);
