@@ -6,11 +6,12 @@
 //! From the worktree to a [`Snapshot`]: `index` reads the index, `scan` says which files may differ from it (`ignored`
 //! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
 //! writes the tree, `change` compares it with the base (`promised` has git fetch what a partial clone lacks), `filter`
-//! leaves out what is not worth a review.
+//! leaves out what is not worth a review. And back into files: `checkout`, for programs that look around by themselves.
 
 mod attributes;
 mod bytes;
 mod change;
+mod checkout;
 mod error;
 mod filter;
 mod freeze;
@@ -26,6 +27,7 @@ mod snapshot;
 mod staged;
 mod trees;
 
+pub use checkout::Throwaway;
 pub use error::GitError;
 pub use filter::Judge;
 
