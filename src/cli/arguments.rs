@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, details, doctor, findings, ledger, man, review, runs, show, smells, store, tokens,
-    triage, undo, worker,
+    cancel, completions, config, details, doctor, findings, keep, ledger, man, review, runs, show, smells, store,
+    tokens, triage, undo, worker,
 };
 
 /// What `--help` and the man page say at their end.
@@ -128,4 +128,7 @@ pub enum Command {
     /// Execute one run (started by revdeck itself)
     #[command(hide = true)]
     Worker(worker::Arguments),
+    /// Run a program that reviews, for a worker (started by revdeck itself)
+    #[command(hide = true)]
+    Keep(keep::Arguments),
 }

@@ -13,6 +13,7 @@ mod doctor;
 mod error;
 mod findings;
 mod interrupt;
+mod keep;
 mod ledger;
 mod log;
 mod man;
@@ -71,6 +72,7 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Completions(arguments)) => return completions::run(&arguments),
         Some(Command::Man(arguments)) => return man::run(&arguments),
         Some(Command::Tokens(arguments)) => return tokens::run(&arguments),
+        Some(Command::Keep(arguments)) => return keep::run(&arguments),
         command => command,
     };
     let invocation = Invocation::new(cli.global)?;
@@ -92,6 +94,6 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Config(arguments)) => config::run(&invocation, &arguments),
         Some(Command::Doctor(arguments)) => doctor::run(&invocation, &arguments),
         Some(Command::Worker(arguments)) => worker::run(&invocation, &arguments),
-        Some(Command::Completions(_) | Command::Man(_) | Command::Tokens(_)) => Ok(Exit::Done),
+        Some(Command::Completions(_) | Command::Man(_) | Command::Tokens(_) | Command::Keep(_)) => Ok(Exit::Done),
     }
 }

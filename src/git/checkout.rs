@@ -19,8 +19,13 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
-use git2::{ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, IndexTime, ObjectType, Odb, Oid, Repository};
+use git2::{
+    ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, IndexTime, ObjectType, Odb, OdbLookupFlags, Oid, Repository,
+};
 
 use super::index::MODE_GITLINK;
 use super::trees::{Leaf, leaf};
@@ -35,6 +40,8 @@ const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 const MAX_PATH_BYTES: usize = 4096;
 /// Files for which a thread is worth its start.
 const FILES_PER_THREAD: usize = 200;
+/// How often it is asked whether to go on.
+const LOOK: Duration = Duration::from_millis(20);
 /// How often it is tried to delete a folder into which somebody may still write.
 const REMOVALS: usize = 3;
 
@@ -93,23 +100,33 @@ struct Place {
 
 impl Repo {
     /// Checks a commit out into `folder`, which is made, and emptied first when an earlier attempt left it. Files and
-    /// folders whose name is in `unwanted` (ASCII case aside) stay away.
+    /// folders whose name is in `unwanted` (ASCII case aside) stay away. `None` when `cancelled`, which is asked every
+    /// 20 ms, says so.
     ///
     /// # Errors
     /// When the commit cannot be read or the folder not be written; nothing of the folder is left then.
-    pub fn throwaway(&self, commit: &str, folder: &Path, unwanted: &[&str]) -> Result<Throwaway, GitError> {
+    pub fn throwaway(
+        &self,
+        commit: &str,
+        folder: &Path,
+        unwanted: &[&str],
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<Throwaway>, GitError> {
         let tip = self.commit(commit)?.id();
         let objects = self.common_dir().join("objects");
         remove(folder).map_err(io_error("delete", folder))?;
         let mut throwaway = Throwaway { folder: folder.to_owned(), files: 0, left_out: 0 };
         found(folder, &objects, tip, &self.common_dir().join("shallow"))?;
-        let places = self.places(tip, folder, unwanted)?;
-        let entries = write_all(folder, &places)?;
+        let Some(places) = self.places(tip, folder, unwanted, cancelled)? else { return Ok(None) };
+        let entries = write_all(folder, &places, cancelled)?;
+        if entries.len() < places.len() {
+            return Ok(None);
+        }
         throwaway.left_out = entries.iter().filter(|entry| entry.flags_extended != 0).count();
         throwaway.files = entries.len() - throwaway.left_out;
         write_index(folder, &entries)
             .map_err(|source| GitError::git("write the index of a checkout", folder, source))?;
-        Ok(throwaway)
+        Ok(Some(throwaway))
     }
 
     /// Deletes what is in `folder`, where throw-away checkouts are made, but for those whose name `is_alive`. How many
@@ -134,13 +151,22 @@ impl Repo {
     }
 
     /// All paths of a commit, by path; the folders are made on the way.
-    fn places(&self, tip: Oid, folder: &Path, unwanted: &[&str]) -> Result<Vec<Place>, GitError> {
+    fn places(
+        &self,
+        tip: Oid,
+        folder: &Path,
+        unwanted: &[&str],
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<Vec<Place>>, GitError> {
         let failed = self.failed("read a commit");
         let tree = self.inner.find_commit(tip).and_then(|commit| commit.tree()).map_err(failed)?;
         let mut places = Vec::new();
         // Not by recursion: how deep it goes is for whoever made the commit to say.
         let mut trees = vec![(tree, Vec::new(), false)];
         while let Some((tree, above, unwanted_above)) = trees.pop() {
+            if cancelled() {
+                return Ok(None);
+            }
             for entry in tree.iter() {
                 let name = entry.name_bytes();
                 if !is_harmless(name) || above.len() + name.len() > MAX_PATH_BYTES {
@@ -173,7 +199,7 @@ impl Repo {
             }
         }
         places.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(places)
+        Ok(Some(places))
     }
 }
 
@@ -247,18 +273,29 @@ fn is_harmless(name: &[u8]) -> bool {
     !leads_away && !matches!(stem, ".git" | "git~1")
 }
 
-/// Writes the files, on several threads when there are many; the entries of the index, in the order of `places`.
-fn write_all(folder: &Path, places: &[Place]) -> Result<Vec<IndexEntry>, GitError> {
+/// Writes the files, on several threads when there are many; the entries of the index, in the order of `places`, and
+/// fewer than those when cancelled.
+fn write_all(folder: &Path, places: &[Place], cancelled: &dyn Fn() -> bool) -> Result<Vec<IndexEntry>, GitError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     let share = places.len().div_ceil(threads).max(FILES_PER_THREAD);
     let failed = |source| GitError::git("read the objects of a checkout", folder, source);
+    let (stop, waiting) = (&AtomicBool::new(false), &std::thread::current());
     let write_share = |places: &[Place]| {
         let repo = Repository::open(folder).map_err(failed)?;
         let odb = repo.odb().map_err(failed)?;
-        places.iter().map(|place| write_one(folder, &odb, place)).collect::<Result<Vec<_>, _>>()
+        let places = places.iter().take_while(|_| !stop.load(Ordering::Relaxed));
+        let entries = places.map(|place| write_one(folder, &odb, place)).collect::<Result<Vec<_>, _>>();
+        waiting.unpark();
+        entries
     };
     std::thread::scope(|scope| {
         let shares: Vec<_> = places.chunks(share).map(|places| scope.spawn(move || write_share(places))).collect();
+        while !shares.iter().all(ScopedJoinHandle::is_finished) {
+            if cancelled() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            std::thread::park_timeout(LOOK);
+        }
         let mut entries = Vec::with_capacity(places.len());
         for share in shares {
             let lost = || Err(failed(git2::Error::from_str("a thread is lost")));
@@ -291,17 +328,17 @@ fn write_one(folder: &Path, odb: &Odb<'_>, place: &Place) -> Result<IndexEntry, 
         entry.flags_extended = 0;
         return Ok(entry);
     }
+    // Without a look for new packs, which for each of many missing objects would take for ever.
+    if !odb.exists_ext(place.leaf.id, OdbLookupFlags::NO_REFRESH) {
+        return Ok(entry);
+    }
     let file = bytes::below(folder, &place.path);
-    let object = match odb.read_header(place.leaf.id) {
-        Ok((size, ObjectType::Blob)) if size <= MAX_FILE_BYTES => odb.read(place.leaf.id),
-        Ok(_) => return Ok(entry),
-        Err(error) => Err(error),
-    };
-    let object = match object {
-        Ok(object) => object,
-        Err(error) if error.code() == ErrorCode::NotFound => return Ok(entry),
-        Err(error) => return Err(GitError::git("read a file of a checkout", file, error)),
-    };
+    let failed = |error| GitError::git("read a file of a checkout", &file, error);
+    let (size, kind) = odb.read_header(place.leaf.id).map_err(failed)?;
+    if kind != ObjectType::Blob || size > MAX_FILE_BYTES {
+        return Ok(entry);
+    }
+    let object = odb.read(place.leaf.id).map_err(failed)?;
     match write_file(&file, object.data(), &mut entry) {
         Ok(()) => entry.flags_extended = 0,
         Err(error) if is_about_the_name(&error) => {}

@@ -5,6 +5,7 @@
 
 pub mod builtin;
 pub mod chat;
+pub mod command;
 
 use thiserror::Error;
 

@@ -15,8 +15,12 @@ fn place(test: &TestEnvironment, name: &str) -> PathBuf {
     test.home().join("checkouts").join(name)
 }
 
+fn attempt(repo: &Repo, commit: &str, folder: &Path, unwanted: &[&str]) -> Result<Throwaway, GitError> {
+    repo.throwaway(commit, folder, unwanted, &|| false).map(|made| made.expect("nobody cancelled it"))
+}
+
 fn throwaway(test: &TestEnvironment, commit: &str, unwanted: &[&str]) -> Throwaway {
-    open(test).throwaway(commit, &place(test, "one"), unwanted).expect("a checkout")
+    attempt(&open(test), commit, &place(test, "one"), unwanted).expect("a checkout")
 }
 
 /// What git says in a checkout.
@@ -197,7 +201,7 @@ fn linked_worktrees_and_bare_and_shallow_and_partial_clones_can_be_checked_out()
         [("linked", 3, Some("2\n")), ("bare", 3, Some("2\n")), ("shallow", 2, Some("2\n")), ("partial", 3, None)]
     {
         let repo = Repo::discover(&home.join(name)).expect("a repository");
-        let made = repo.throwaway("HEAD", &place(&test, name), &[]).expect("a checkout");
+        let made = attempt(&repo, "HEAD", &place(&test, name), &[]).expect("a checkout");
         assert_eq!(git(&test, made.folder(), &["log", "--format=%s"]).lines().count(), history, "{name}");
         assert_eq!(std::fs::read_to_string(made.folder().join("a.rs")).ok().as_deref(), content, "{name}");
         assert_eq!(git(&test, made.folder(), &["status", "--porcelain"]), "", "{name}");
@@ -218,7 +222,7 @@ fn a_checkout_goes_away_whatever_was_done_to_it_and_leftovers_are_swept() {
 
     // A worker was killed: its checkout stays, and so does what an attempt of the same run finds.
     for name in ["one", "dead", "alive"] {
-        std::mem::forget(open(&test).throwaway("HEAD", &place(&test, name), &[]).expect("a checkout"));
+        std::mem::forget(attempt(&open(&test), "HEAD", &place(&test, name), &[]).expect("a checkout"));
     }
     std::fs::write(folder.join("stale"), "").expect("a file");
     let again = throwaway(&test, "HEAD", &[]);
@@ -236,14 +240,14 @@ fn a_checkout_goes_away_whatever_was_done_to_it_and_leftovers_are_swept() {
 fn a_commit_that_is_not_there_leaves_nothing() {
     let test = TestEnvironment::new();
     let missing = "1".repeat(40);
-    let error = open(&test).throwaway(&missing, &place(&test, "one"), &[]).expect_err("no commit");
+    let error = attempt(&open(&test), &missing, &place(&test, "one"), &[]).expect_err("no commit");
     assert!(matches!(error, GitError::UnknownRevision { .. }), "{error}");
     // A commit whose tree is gone.
     let commit = commit_tree(&test, &tree(&test, &[]));
     let text = test.git(&["cat-file", "commit", &commit]);
     let text = text.replace(text.lines().next().expect("a tree"), &format!("tree {missing}"));
     let gone = feed(&test, &["hash-object", "-t", "commit", "-w", "--literally", "--stdin"], text.as_bytes());
-    let error = open(&test).throwaway(&gone, &place(&test, "one"), &[]).expect_err("no tree");
+    let error = attempt(&open(&test), &gone, &place(&test, "one"), &[]).expect_err("no tree");
     assert!(error.to_string().contains("read a commit"), "{error}");
     assert!(!place(&test, "one").exists());
 }
@@ -262,7 +266,7 @@ fn a_commit_that_unfolds_without_end_is_refused() {
         level = tree(&test, &entries);
     }
     let commit = commit_tree(&test, &level);
-    let error = open(&test).throwaway(&commit, &place(&test, "one"), &[]).expect_err("too many files");
+    let error = attempt(&open(&test), &commit, &place(&test, "one"), &[]).expect_err("too many files");
     assert!(matches!(error, GitError::TooManyFiles { .. }) && error.hint().is_some(), "{error}");
     assert!(!place(&test, "one").exists());
 }
@@ -287,4 +291,15 @@ fn a_large_tree_is_checked_out_whole() {
     let made = throwaway(&test, "refs/heads/main", &[]);
     assert_eq!((made.files, made.left_out), (count, 0));
     assert_eq!(git(&test, made.folder(), &["status", "--porcelain"]), "");
+    drop(made);
+    // Whenever it is cancelled, nothing is left.
+    for patience in [0, 5, 60] {
+        let asked = std::cell::Cell::new(0);
+        let cancelled = || asked.replace(asked.get() + 1) >= patience;
+        let made = open(&test).throwaway("refs/heads/main", &place(&test, "one"), &[], &cancelled);
+        let made = made.expect("no error");
+        assert!(made.is_none() || asked.get() <= patience, "{patience}");
+        drop(made);
+        assert!(!place(&test, "one").exists());
+    }
 }
