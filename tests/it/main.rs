@@ -2,6 +2,7 @@
 
 mod cli;
 mod cockpit;
+mod command;
 mod env;
 mod git;
 mod regressions;

@@ -117,6 +117,9 @@ impl Listener {
     }
 
     fn plain(&mut self, line: &[u8], tell: &mut dyn FnMut(Progress)) {
+        if self.said.cut {
+            return;
+        }
         let mut line = String::from_utf8_lossy(line).into_owned();
         line.push('\n');
         self.said.go_on(&line);
