@@ -176,7 +176,7 @@ impl Repo {
                 path.extend_from_slice(name);
                 let unwanted = unwanted_above
                     || unwanted.iter().any(|unwanted| name.eq_ignore_ascii_case(unwanted.as_bytes()))
-                    || (is_folder(&entry) && !unwanted_above && !make_folder(&bytes::below(folder, &path))?);
+                    || (is_folder(&entry) && !make_folder(&bytes::below(folder, &path))?);
                 if entry.kind() == Some(ObjectType::Tree) {
                     match self.inner.find_tree(entry.id()) {
                         Ok(tree) => {

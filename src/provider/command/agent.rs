@@ -1,12 +1,12 @@
 //! One request to a program: from the text it is given to the answer, or the reason why there is none.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
 use super::invoke::{Missing, environment, find};
 use super::keeper::Report;
-use super::listen::{Heard, Listener};
-use super::running::{self, Running, Start};
+use super::listen::{Listener, Transcript};
+use super::running::{Heard, Running, Start};
 use super::{Dialect, Program, prompt, trouble};
 use crate::domain::{ChatRequest, ErrorClass, Response, Stop};
 use crate::provider::chat::{Chat, ChatError, Progress, Tools, Watch};
@@ -41,7 +41,7 @@ enum End {
 /// All that came out of a run.
 struct Outcome {
     end: End,
-    heard: Heard,
+    transcript: Transcript,
     /// The beginning of standard error.
     errors: Vec<u8>,
 }
@@ -102,19 +102,19 @@ impl Agent {
         let (mut last, mut ended) = (began, None);
         let end = loop {
             match running.next(LOOK) {
-                running::Heard::Output(bytes) => {
+                Heard::Output(bytes) => {
                     last = Instant::now();
                     read += bytes.len() as u64;
                     watch.progress(Progress::Bytes(bytes.len()));
                     listener.feed(&bytes, &mut |progress| watch.progress(progress));
                 }
-                running::Heard::Errors(bytes) => {
+                Heard::Errors(bytes) => {
                     last = Instant::now();
                     read += bytes.len() as u64;
                     let room = trouble::ERRORS_BYTES.saturating_sub(errors.len());
                     errors.extend(bytes.iter().take(room));
                 }
-                running::Heard::Report(report) => {
+                Heard::Report(report) => {
                     let end = match report {
                         Report::Started(_) => continue,
                         Report::NotStarted(number) => End::NotStarted(number),
@@ -123,9 +123,9 @@ impl Agent {
                     };
                     ended = Some((end, Instant::now()));
                 }
-                running::Heard::Lost => ended = Some((End::Lost, Instant::now())),
-                running::Heard::Over => break ended.map_or(End::Lost, |(end, _)| end),
-                running::Heard::Nothing => {}
+                Heard::Lost => ended = Some((End::Lost, Instant::now())),
+                Heard::Over => break ended.map_or(End::Lost, |(end, _)| end),
+                Heard::Nothing => {}
             }
             if watch.cancelled() {
                 running.stop();
@@ -142,18 +142,14 @@ impl Agent {
             }
         };
         drop(running);
-        let heard = listener.finish(&mut |progress| watch.progress(progress));
-        Ok(Outcome { end, heard, errors })
+        let transcript = listener.finish(&mut |progress| watch.progress(progress));
+        Ok(Outcome { end, transcript, errors })
     }
 
     /// An answer from what there is; an error when there is nothing that can be used.
-    fn answer(
-        &self,
-        outcome: Outcome,
-        environment: &[(std::ffi::OsString, std::ffi::OsString)],
-    ) -> Result<Response, ChatError> {
+    fn answer(&self, outcome: Outcome, environment: &[(OsString, OsString)]) -> Result<Response, ChatError> {
         let is_answer = outcome.is_answer();
-        let Outcome { end, heard: Heard { said, stray, dialect }, errors } = outcome;
+        let Outcome { end, transcript: Transcript { said, stray, dialect }, errors } = outcome;
         let well = matches!(end, End::Exited(0)) && said.trouble.is_none();
         if is_answer {
             if !well {
@@ -209,6 +205,7 @@ impl Agent {
     fn why(&self, end: &End, words: Option<&str>, errors: &[u8]) -> String {
         let from_errors = || trouble::telling_line(errors);
         let words = words.map(str::to_owned).or_else(from_errors).map(|words| trouble::one_line(&words));
+        let words = words.as_deref().map(|words| words.trim_end_matches('.'));
         let said = words.filter(|words| !words.is_empty()).map_or(String::new(), |words| format!(": {words}"));
         let seconds = |duration: Duration| duration.as_secs();
         match end {
@@ -268,9 +265,9 @@ impl Outcome {
     /// Whether there is something to go on with. Of a program of no known kind that failed, only what could hold
     /// findings: it may have written its complaints to the wrong place.
     fn is_answer(&self) -> bool {
-        let said = &self.heard.said;
+        let said = &self.transcript.said;
         let failed = !matches!(self.end, End::Exited(0));
-        let is_complaint = failed && self.heard.dialect == Dialect::Plain && !said.text.contains(['{', '[']);
+        let is_complaint = failed && self.transcript.dialect == Dialect::Plain && !said.text.contains(['{', '[']);
         !said.text.trim().is_empty() && !is_complaint
     }
 }

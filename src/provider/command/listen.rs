@@ -26,7 +26,7 @@ pub struct Listener {
 
 /// Everything a program said, and what it wrote beside it.
 #[derive(Debug)]
-pub struct Heard {
+pub struct Transcript {
     pub said: Said,
     /// What was no event, of a program that was expected to write events; at most [`LINE_BYTES`].
     pub stray: Vec<u8>,
@@ -53,7 +53,7 @@ impl Listener {
     }
 
     /// The output is over.
-    pub fn finish(mut self, tell: &mut dyn FnMut(Progress)) -> Heard {
+    pub fn finish(mut self, tell: &mut dyn FnMut(Progress)) -> Transcript {
         if let Some(line) = std::mem::take(&mut self.lines).finish() {
             self.line(&line, tell);
         }
@@ -74,7 +74,7 @@ impl Listener {
         if self.said.usage == Usage::default() {
             self.said.usage = self.counted.total();
         }
-        Heard { said: self.said, stray: self.stray, dialect: self.dialect }
+        Transcript { said: self.said, stray: self.stray, dialect: self.dialect }
     }
 
     fn line(&mut self, line: &[u8], tell: &mut dyn FnMut(Progress)) {

@@ -67,7 +67,7 @@ const GEMINI_OBJECT: &str = r#"Loaded cached credentials.
 "#;
 const ANSWER: &str = "Let me look. {\"findings\":[1]}\n\nDone. {\"findings\":[2]}";
 
-fn hear(dialect: Dialect, output: &[u8], size: usize) -> (Heard, Vec<Progress>) {
+fn hear(dialect: Dialect, output: &[u8], size: usize) -> (Transcript, Vec<Progress>) {
     let (mut listener, mut told) = (Listener::new(dialect), Vec::new());
     for chunk in output.chunks(size) {
         listener.feed(chunk, &mut |progress| told.push(progress));

@@ -76,7 +76,7 @@ pub struct Program {
     pub model: Option<String>,
     /// As `model`. Gemini CLI takes none.
     pub effort: Option<String>,
-    /// Where it runs: a throw-away checkout made without [`SETTINGS_OF_AGENTS`].
+    /// Where it runs: a throw-away checkout made without [`SETTINGS_OF_AGENTS`], which has to outlive the [`Agent`].
     pub folder: PathBuf,
     pub timeouts: Timeouts,
     /// Added to our own environment, and stronger.

@@ -18,7 +18,7 @@ const KEY_BYTES: usize = 8;
 const KEY_BEGINNINGS: [&str; 8] = ["sk-", "AIza", "ghp_", "gho_", "glpat-", "xox", "eyJ", "Bearer "];
 
 /// Words by which agents say what is wrong, the first that fits decides. Digits stand alone.
-const SIGNS: [(&[&str], ErrorClass); 7] = [
+const SIGNS: [(&[&str], ErrorClass); 8] = [
     (&["quota", "billing", "credit balance", "usage limit", "402"], ErrorClass::Quota),
     (&["rate limit", "rate_limit", "too many requests", "429", "resource_exhausted"], ErrorClass::RateLimit),
     (
@@ -80,6 +80,7 @@ const SIGNS: [(&[&str], ErrorClass); 7] = [
         ],
         ErrorClass::Network,
     ),
+    (&["parse json", "unexpected token", "malformed"], ErrorClass::Malformed),
 ];
 
 /// What an agent's words mean; `status` is that of HTTP, 0 when it did not say.
@@ -123,6 +124,9 @@ pub fn advice(class: ErrorClass, dialect: Dialect) -> &'static str {
         (ErrorClass::Network, _) => "see whether this machine reaches the provider (proxy, certificates)",
         (ErrorClass::Configuration, Dialect::Plain) => "look at `command` in its settings",
         (ErrorClass::Configuration, _) => "look at `command` and `model` in its settings, and update the program",
+        (ErrorClass::Malformed, Dialect::Claude | Dialect::Codex | Dialect::Gemini) => {
+            "try again, and update the program when it happens again"
+        }
         _ => "run it by hand to see more",
     }
 }
@@ -215,6 +219,7 @@ mod tests {
     #[case(0, "stream disconnected before completion: failed to lookup address information", ErrorClass::Network)]
     #[case(0, "error: unexpected argument '--ephemeral' found", ErrorClass::Configuration)]
     #[case(0, "Gemini CLI is not running in a trusted directory.", ErrorClass::Configuration)]
+    #[case(0, "API Error: Failed to parse JSON", ErrorClass::Malformed)]
     // Digits within others say nothing.
     #[case(0, "request id: req-4290401 failed", ErrorClass::Reviewer)]
     #[case(0, "segmentation fault", ErrorClass::Reviewer)]

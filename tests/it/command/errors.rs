@@ -68,7 +68,7 @@ echo '{"type":"result","subtype":"success","is_error":true,"result":"Not logged 
     "codex",
     r#"echo '{"type":"turn.failed","error":{"message":"Quota exceeded."}}'; exit 1"#,
     ErrorClass::Quota,
-    "Quota exceeded."
+    "Quota exceeded; "
 )]
 #[case("gemini", "echo 'Please set an Auth method in settings.json' >&2; exit 41", ErrorClass::Auth, "GEMINI_API_KEY")]
 #[case(
