@@ -101,7 +101,9 @@ impl Agent {
         let began = Instant::now();
         let (mut last, mut ended) = (began, None);
         let end = loop {
-            match running.next(LOOK) {
+            let heard = running.next(LOOK);
+            let is_quiet = heard == Heard::Nothing;
+            match heard {
                 Heard::Output(bytes) => {
                     last = Instant::now();
                     read += bytes.len() as u64;
@@ -114,33 +116,32 @@ impl Agent {
                     let room = trouble::ERRORS_BYTES.saturating_sub(errors.len());
                     errors.extend(bytes.iter().take(room));
                 }
-                Heard::Report(report) => {
-                    let end = match report {
-                        Report::Started(_) => continue,
-                        Report::NotStarted(number) => End::NotStarted(number),
-                        Report::Exited(code) => End::Exited(code),
-                        Report::Killed(signal) => End::Killed(signal),
-                    };
-                    ended = Some((end, Instant::now()));
-                }
+                Heard::Report(Report::Started(_)) | Heard::Nothing => {}
+                Heard::Report(Report::NotStarted(number)) => ended = Some((End::NotStarted(number), Instant::now())),
+                Heard::Report(Report::Exited(code)) => ended = Some((End::Exited(code), Instant::now())),
+                Heard::Report(Report::Killed(signal)) => ended = Some((End::Killed(signal), Instant::now())),
                 Heard::Lost => ended = Some((End::Lost, Instant::now())),
-                Heard::Over => break ended.map_or(End::Lost, |(end, _)| end),
-                Heard::Nothing => {}
+                Heard::Over => break End::Lost,
             }
             if watch.cancelled() {
                 running.stop();
                 self.ending = Some(running);
                 return Err(ChatError::cancelled());
             }
-            match &ended {
-                Some((_, at)) if at.elapsed() < LEFTOVERS => {}
-                Some(_) => break ended.map_or(End::Lost, |(end, _)| end),
-                None if read > OUTPUT_BYTES => break End::Flood,
-                None if last.elapsed() >= self.program.timeouts.idle => break End::Idle,
-                None if began.elapsed() >= self.program.timeouts.total => break End::TooLong,
-                None => {}
+            // Not while there is something left to hear.
+            if is_quiet && ended.as_ref().is_some_and(|(_, at)| at.elapsed() >= LEFTOVERS) {
+                break End::Lost;
+            }
+            if read > OUTPUT_BYTES {
+                break End::Flood;
+            } else if last.elapsed() >= self.program.timeouts.idle {
+                break End::Idle;
+            } else if began.elapsed() >= self.program.timeouts.total {
+                break End::TooLong;
             }
         };
+        // What the keeper said of the end is how it ended.
+        let end = ended.map_or(end, |(end, _)| end);
         drop(running);
         let transcript = listener.finish(&mut |progress| watch.progress(progress));
         Ok(Outcome { end, transcript, errors })

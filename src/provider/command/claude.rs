@@ -105,6 +105,8 @@ fn result(event: &Value, said: &mut Said, counted: &mut Counted) {
             }
         }
     } else {
+        // Troubles before were overcome.
+        said.trouble = None;
         if !last.is_empty() && !said.text.contains(last.trim()) {
             said.message(last);
         }
