@@ -48,6 +48,8 @@ pub enum LeftOutReason {
     Ignored,
     /// The reviewer does not know the language.
     UnsupportedLanguage,
+    /// Parsing it would take more work or memory than a file of its size may: it was made for that, or is no code.
+    TooComplex,
     /// The reviewer could not read it; the run's log says why.
     Unreadable,
     /// The run ended before it got there.
@@ -69,6 +71,7 @@ impl fmt::Display for LeftOutReason {
             LeftOutReason::Deleted => "deleted",
             LeftOutReason::Ignored => "ignored by settings",
             LeftOutReason::UnsupportedLanguage => "language not supported by this reviewer",
+            LeftOutReason::TooComplex => "too complex to parse",
             LeftOutReason::Unreadable => "unreadable",
             LeftOutReason::NotReached => "not reached",
         })

@@ -325,6 +325,7 @@ pub fn reason_word(reason: crate::domain::LeftOutReason) -> &'static str {
         R::Deleted => "deleted",
         R::Ignored => "ignored",
         R::UnsupportedLanguage => "language unknown",
+        R::TooComplex => "too complex",
         R::Unreadable => "unreadable",
         R::NotReached => "not reached",
     }

@@ -80,7 +80,7 @@ impl Outcome {
     fn unread(why: Unread) -> Self {
         match why {
             Unread::UnknownLanguage => Self::LeftOut { reason: LeftOutReason::UnsupportedLanguage, note: None },
-            Unread::TooComplex => Self::LeftOut { reason: LeftOutReason::UnsupportedLanguage, note: None },
+            Unread::TooComplex => Self::LeftOut { reason: LeftOutReason::TooComplex, note: None },
             Unread::Failed => Self::LeftOut { reason: LeftOutReason::Unreadable, note: Some(why.to_string()) },
         }
     }
