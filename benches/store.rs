@@ -297,6 +297,7 @@ mod load {
                     hunks_total: number(16) as u32,
                     hunks_covered: number(17) as u32,
                     attempt: number(18) as u32,
+                    paused: false,
                     epoch: 0,
                     superseded_by: text(19),
                     cancel_reason: "",

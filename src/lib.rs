@@ -15,7 +15,7 @@
 //! ```text
 //! key or command ─► runner::request ─► git: snapshot ─► policy::decide ─► store: append the run
 //!                                                      └► spawn `revdeck worker RUN` (detached, holds the lock)
-//! worker: engine.handle(event) ─► effects ─► reviewer ─► event ─► engine … ─► journal ─► output ─► terminal record
+//! worker: engine.handle(event) ─► effects ─► reviewer, model or tools ─► event ─► engine … ─► journal ─► output ─► record
 //! store ─► tail ─► cockpit redraws            store ─► ledger::project ─► cli
 //! ```
 //!
@@ -28,12 +28,12 @@
 //! | [`cli`] | arguments, one file per command, errors as words and exit codes; the composition root |
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
 //! | [`report`] | findings as text, JSON and Markdown |
-//! | [`runner`] | processes: request, start, adopt, cancel, recover; executes the engine's effects |
-//! | [`review`] | the engine: a pure state machine from events to effects |
+//! | [`runner`] | processes: request, start, adopt, cancel, recover; executes the engines' effects |
+//! | [`review`] | the engines: pure state machines from events to effects, one for units, one for conversations; what is made of an answer |
 //! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; who may set which status |
 //! | [`ledger`] | pure projection: records in, a bounded ledger out |
-//! | [`context`] | token counting; later what a reviewer is given of the code |
-//! | [`provider`] | the `Reviewer` trait and the built-in reviewer with its eleven smells |
+//! | [`context`] | what a model is told of a change and may ask for: diffs, rules, tools, masked secrets; token counting |
+//! | [`provider`] | who reads the code: the built-in reviewer with its eleven smells, models over HTTP, programs |
 //! | [`git`] | repository identity, snapshots, scopes, hunks |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
 //! | [`config`] | layered settings, folders, clock and ids |
@@ -53,7 +53,15 @@
 //!   the moving worktree.
 //! - `review`, `policy` and `ledger` see `domain` only: no IO, no clock, no randomness; time and ids arrive in values.
 //! - Freshness is never computed from elapsed time.
+//! - A model's answer is in the journal, whole, before anything is made of it: a restart replays the recorded answers
+//!   through a fresh engine and asks for the next unpaid one. Findings are taken out of every answer before the window
+//!   slides, and no request exceeds the window.
+//! - What is sent to a model comes from the snapshot, masked; what it says is held against the snapshot before it is shown.
 //! - Text from code, file names and models is data: [`domain::text`] makes it harmless before a terminal sees it.
+
+// What tests share with benches and examples names the crate as these do.
+#[cfg(test)]
+extern crate self as revdeck;
 
 pub mod cli;
 pub mod config;

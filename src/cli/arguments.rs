@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, details, doctor, findings, ledger, man, review, runs, show, smells, store, tokens,
-    triage, undo, worker,
+    cancel, completions, config, details, doctor, findings, keep, ledger, man, pause, resume, review, reviewers, runs,
+    show, smells, store, tokens, triage, undo, worker,
 };
 
 /// What `--help` and the man page say at their end.
@@ -109,6 +109,10 @@ pub enum Command {
     Redo(undo::RedoArguments),
     /// End a run
     Cancel(cancel::Arguments),
+    /// Stop a run for a while: it asks its model for nothing until it is resumed
+    Pause(pause::Arguments),
+    /// Let a paused run go on
+    Resume(resume::Arguments),
     /// What a coding assistant receives about the reviews at each of its turns
     Ledger(ledger::Arguments),
     /// Look for smells in files or folders, without a repository
@@ -117,6 +121,8 @@ pub enum Command {
     Store(store::Arguments),
     /// The settings: what they are, where they come from, where they stand
     Config(config::Arguments),
+    /// Who can review, and whether it answers
+    Reviewers(reviewers::Arguments),
     /// Count the tokens of files
     Tokens(tokens::Arguments),
     /// Check that everything revdeck needs is there
@@ -128,4 +134,7 @@ pub enum Command {
     /// Execute one run (started by revdeck itself)
     #[command(hide = true)]
     Worker(worker::Arguments),
+    /// Run a program that reviews, for a worker (started by revdeck itself)
+    #[command(hide = true)]
+    Keep(keep::Arguments),
 }

@@ -7,7 +7,7 @@ use super::arguments::PlainFormat;
 use super::error::{CliError, Exit};
 use super::output;
 use super::session::{self, Invocation};
-use crate::config::{Loaded, Origin, REPOSITORY_FILE, Texts, Value as Setting};
+use crate::config::{Loaded, Origin, PromptName, REPOSITORY_FILE, Texts, Value as Given, embedded};
 use crate::git::Repo;
 use crate::report::{Look, Paint, Table, json};
 
@@ -33,14 +33,41 @@ enum Command {
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
-    /// Print the documented defaults, to start a settings file from
-    Defaults,
+    /// Print a documented file of defaults, to start your own from
+    Defaults {
+        /// config, smells, keymap, models, or prompts/NAME
+        #[arg(default_value = "config", value_name = "FILE", value_parser = default_file)]
+        file: DefaultFile,
+    },
+}
+
+/// A file that ships inside the program.
+#[derive(Debug, Clone, Copy)]
+struct DefaultFile {
+    text: &'static str,
+}
+
+fn default_file(name: &str) -> Result<DefaultFile, String> {
+    let files = [
+        ("config", embedded::CONFIG),
+        ("smells", embedded::SMELLS),
+        ("keymap", embedded::KEYMAP),
+        ("models", embedded::MODELS),
+    ];
+    let files = files.map(|(name, text)| (name.to_owned(), text)).into_iter();
+    let prompts = PromptName::ALL.iter().map(|prompt| (format!("prompts/{}", prompt.file()), prompt.text()));
+    let files: Vec<(String, &str)> = files.chain(prompts).collect();
+    let found = files.iter().find(|(known, _)| known == name).map(|(_, text)| DefaultFile { text });
+    found.ok_or_else(|| {
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        format!("there are {}", names.join(", "))
+    })
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
     match &arguments.command {
         Command::Path { format } => paths(invocation, *format)?,
-        Command::Defaults => output::print(crate::config::embedded::CONFIG)?,
+        Command::Defaults { file } => output::print(file.text)?,
         Command::Show { origin, format } => {
             let root = Repo::discover(&Invocation::here()?).ok().map(|repo| repo.root());
             let loaded = invocation.reading_settings(root.as_deref(), Texts::All)?;
@@ -65,12 +92,13 @@ fn origin_text(origin: &Origin) -> String {
     }
 }
 
-fn value_text(value: &Setting) -> String {
+fn value_text(value: &Given) -> String {
     match value {
-        Setting::Text(text) => format!("{text:?}"),
-        Setting::Count(number) => number.to_string(),
-        Setting::Flag(flag) => flag.to_string(),
-        Setting::List(items) => format!("{items:?}"),
+        Given::Text(text) => format!("{text:?}"),
+        Given::Count(number) => number.to_string(),
+        Given::Money(amount) => amount.to_string(),
+        Given::Flag(flag) => flag.to_string(),
+        Given::List(items) => format!("{items:?}"),
     }
 }
 
@@ -81,14 +109,8 @@ fn as_text(look: &Look, loaded: &Loaded, origin: bool) -> String {
         let from = if origin { format!("# {from}") } else { String::new() };
         table.row([(Paint::Plain, line.as_str()), (Paint::Faint, from.as_str())]);
     };
-    for setting in &loaded.shown {
+    for setting in loaded.shown.iter().chain(&loaded.reviewers) {
         row(&setting.key, &value_text(&setting.value), &origin_text(&setting.origin));
-    }
-    for (name, reviewer) in &loaded.settings.reviewers {
-        let Ok(Value::Object(fields)) = serde_json::to_value(reviewer) else { continue };
-        for (field, value) in fields {
-            row(&format!("reviewers.{name}.{field}"), &value.to_string(), "user");
-        }
     }
     for (key, value, from) in &loaded.thresholds {
         row(key, value, &origin_text(from));
@@ -108,7 +130,7 @@ fn as_json(loaded: &Loaded) -> Value {
         (layer, place)
     };
     let mut settings = Map::new();
-    for setting in &loaded.shown {
+    for setting in loaded.shown.iter().chain(&loaded.reviewers) {
         let (layer, place) = from(&setting.origin);
         settings.insert(setting.key.clone(), json!({ "value": setting.value, "origin": layer, "place": place }));
     }
@@ -116,9 +138,15 @@ fn as_json(loaded: &Loaded) -> Value {
         let (layer, place) = from(origin);
         settings.insert(key.clone(), json!({ "value": value, "origin": layer, "place": place }));
     }
+    let reviewers = loaded.settings.reviewers.iter().map(|(name, reviewer)| {
+        let fields: Map<String, Value> =
+            reviewer.shown().into_iter().map(|(field, value)| (field.to_owned(), json!(value))).collect();
+        (name.clone(), Value::Object(fields))
+    });
+    let reviewers: Map<String, Value> = reviewers.collect();
     json::versioned([
         ("settings", Value::Object(settings)),
-        ("reviewers", json!(loaded.settings.reviewers)),
+        ("reviewers", Value::Object(reviewers)),
         ("warnings", json!(loaded.warnings)),
     ])
 }
@@ -130,6 +158,8 @@ fn paths(invocation: &Invocation, format: PlainFormat) -> Result<(), CliError> {
         ("config", paths.config_file()),
         ("smells", paths.smells_file()),
         ("keymap", paths.keymap_file()),
+        ("models", paths.models_file()),
+        ("prompts", paths.prompts_folder()),
         ("themes", paths.config.join("themes")),
         ("state", paths.state.clone()),
         ("cache", paths.cache.clone()),

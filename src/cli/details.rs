@@ -71,11 +71,15 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     Ok(Exit::Done)
 }
 
-/// The run, then the findings from the most urgent one on as long as they fit, then what was left out.
+/// The run, then the findings from the most urgent one on as long as they fit, then what was left out and set aside.
 fn as_text(look: &Look, outcome: &Outcome, max_bytes: usize) -> String {
     let look = Look { color: false, width: None, ..*look };
     let left_out = |n: usize| format!("\n{n} more left out to stay within {max_bytes} bytes\n");
-    let reserved = left_out(outcome.findings.len()).len();
+    let set_aside = match outcome.rejected.len() {
+        0 => String::new(),
+        n => format!("\n{}\n", text::set_aside_count(n)),
+    };
+    let reserved = left_out(outcome.findings.len()).len() + set_aside.len();
     let mut shown = text::run(&look, &outcome.run);
     let summary = format!("  {}\n", text::summary(&look, &outcome.findings, &outcome.coverage));
     if shown.len() + summary.len() + reserved > max_bytes {
@@ -87,12 +91,17 @@ fn as_text(look: &Look, outcome: &Outcome, max_bytes: usize) -> String {
     for (index, finding) in outcome.findings.iter().enumerate() {
         let next = format!("\n{}", text::finding(&look, finding, &[]));
         let rest = outcome.findings.len() - index;
-        let needed = if rest == 1 { 0 } else { reserved };
+        let needed = if rest == 1 { set_aside.len() } else { reserved };
         if shown.len() + next.len() + needed > max_bytes {
             shown.push_str(&left_out(rest));
             break;
         }
         shown.push_str(&next);
+    }
+    let reasons = text::set_aside(&look, &outcome.rejected);
+    match shown.len() + reasons.len() < max_bytes {
+        true if !reasons.is_empty() => shown.push_str(&format!("\n{}\n", reasons.trim_end())),
+        _ => shown.push_str(&set_aside),
     }
     shown
 }
@@ -105,7 +114,9 @@ fn as_json(outcome: &Outcome, max_bytes: usize) -> Value {
     object["findings"] = json!([]);
     object["findings_left_out"] = json!(all.len());
     let fits = |object: &Value| output::json_text(object).len() < max_bytes;
-    for path in ["/coverage/files", "/coverage/left_out", "/notes", "/run/changed_paths", "/run/finding_digests"] {
+    for path in
+        ["/rejected", "/coverage/files", "/coverage/left_out", "/notes", "/run/changed_paths", "/run/finding_digests"]
+    {
         if fits(&object) {
             break;
         }

@@ -10,12 +10,14 @@ use super::arguments::PlainFormat;
 use super::error::{CliError, Exit};
 use super::output;
 use super::session::{self, Invocation, variable};
-use crate::config::{KEYS, Loaded, Settings, Texts};
+use crate::config::{KEYS, Loaded, Models, Prompts, Texts};
 use crate::domain::text::{count, one_line};
 use crate::git::Repo;
 use crate::provider::builtin::limits::Limits;
 use crate::report::{Look, Paint, json};
 use crate::store::{RepoInfo, Store};
+
+mod reviewers;
 
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
@@ -95,9 +97,18 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     }
     let (verdict, text) = judge_terminal();
     check("terminal", verdict, text);
+    let models = Models::load(&invocation.paths);
+    for (name, error) in
+        [("models", models.as_ref().err()), ("prompts", Prompts::load(&invocation.paths).err().as_ref())]
+    {
+        if let Some(error) = error {
+            check(name, Verdict::Bad, format!("{error}; {}", error.hint()));
+        }
+    }
     if let Ok(loaded) = &settings {
-        let (verdict, text) = judge_reviewers(&loaded.settings);
-        check("reviewers", verdict, text);
+        for (verdict, text) in reviewers::judge(&loaded.settings, &models.unwrap_or_default()) {
+            check("reviewers", verdict, text);
+        }
     }
 
     let healthy = checks.iter().all(|check| check.verdict != Verdict::Bad);
@@ -225,34 +236,5 @@ fn judge_terminal() -> (Verdict, String) {
         }
         (_, false) => (Verdict::Notice, format!("{term}, {size}, {colors}; the locale is not UTF-8: use --ascii")),
         (_, true) => (Verdict::Good, format!("{term}, {size}, {colors}")),
-    }
-}
-
-fn judge_reviewers(settings: &Settings) -> (Verdict, String) {
-    let others: Vec<&str> = settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin").collect();
-    let usable = settings.default_reviewer == "builtin"
-        || settings.reviewers.get(&settings.default_reviewer).is_some_and(|reviewer| reviewer.kind.word() == "builtin");
-    let known = settings.default_reviewer == "builtin" || settings.reviewers.contains_key(&settings.default_reviewer);
-    match (usable, others.is_empty()) {
-        (false, _) if !known => {
-            let there: Vec<&str> = std::iter::once("builtin").chain(others).collect();
-            let text = format!(
-                "there is no reviewer named {:?}, the default_reviewer; there are: {}",
-                settings.default_reviewer,
-                there.join(", ")
-            );
-            (Verdict::Bad, text)
-        }
-        (false, _) => (
-            Verdict::Bad,
-            format!(
-                "the default reviewer {:?} cannot be used: this version has only builtin",
-                settings.default_reviewer
-            ),
-        ),
-        (true, true) => (Verdict::Good, "builtin (offline, no key needed)".to_owned()),
-        (true, false) => {
-            (Verdict::Notice, format!("builtin; set up but not usable in this version: {}", others.join(", ")))
-        }
     }
 }

@@ -91,7 +91,9 @@ impl From<RunnerError> for CliError {
                 Self::usage(message).hint("`revdeck config show` lists the reviewers of your settings")
             }
             RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
-            RunnerError::Unkillable { .. } => Self::failed(message),
+            RunnerError::Unkillable { .. } | RunnerError::Stuck { .. } => Self::failed(message),
+            RunnerError::Config(error) => error.into(),
+            RunnerError::Reviewer(_) => Self::failed(message).hint("`revdeck doctor` says what the reviewer lacks"),
             RunnerError::Spawn { .. } => {
                 Self::failed(message).hint("the run waits in the store; the next `revdeck review` starts it")
             }

@@ -13,12 +13,16 @@ mod doctor;
 mod error;
 mod findings;
 mod interrupt;
+mod keep;
 mod ledger;
 mod log;
 mod man;
 mod output;
+mod pause;
 mod resolve;
+mod resume;
 mod review;
+mod reviewers;
 mod runs;
 mod session;
 mod show;
@@ -71,6 +75,7 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Completions(arguments)) => return completions::run(&arguments),
         Some(Command::Man(arguments)) => return man::run(&arguments),
         Some(Command::Tokens(arguments)) => return tokens::run(&arguments),
+        Some(Command::Keep(arguments)) => return keep::run(&arguments),
         command => command,
     };
     let invocation = Invocation::new(cli.global)?;
@@ -86,12 +91,15 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Undo(arguments)) => undo::run(&invocation, arguments.direction()),
         Some(Command::Redo(_)) => undo::run(&invocation, undo::Direction::Redo),
         Some(Command::Cancel(arguments)) => cancel::run(&invocation, &arguments),
+        Some(Command::Pause(arguments)) => pause::run(&invocation, &arguments),
+        Some(Command::Resume(arguments)) => resume::run(&invocation, &arguments),
         Some(Command::Ledger(arguments)) => ledger::run(&invocation, &arguments),
         Some(Command::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(Command::Store(arguments)) => store::run(&invocation, &arguments),
         Some(Command::Config(arguments)) => config::run(&invocation, &arguments),
+        Some(Command::Reviewers(arguments)) => reviewers::run(&invocation, &arguments),
         Some(Command::Doctor(arguments)) => doctor::run(&invocation, &arguments),
         Some(Command::Worker(arguments)) => worker::run(&invocation, &arguments),
-        Some(Command::Completions(_) | Command::Man(_) | Command::Tokens(_)) => Ok(Exit::Done),
+        Some(Command::Completions(_) | Command::Man(_) | Command::Tokens(_) | Command::Keep(_)) => Ok(Exit::Done),
     }
 }

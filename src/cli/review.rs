@@ -9,8 +9,8 @@ use super::arguments::Format;
 use super::error::{CliError, Exit};
 use super::session::{Invocation, Session};
 use super::{interrupt, output, runs};
-use crate::config::{ReviewerKind, Settings, Texts};
-use crate::domain::{Coverage, Finding, FindingId, Priority, RunOutput, RunRecord, RunStatus, Scope, Source};
+use crate::config::{Settings, Texts};
+use crate::domain::{Coverage, Finding, FindingId, Priority, Rejected, RunOutput, RunRecord, RunStatus, Scope, Source};
 use crate::policy::{Action, Decision};
 use crate::report::{Look, json, markdown, text};
 use crate::runner::{Requested, ReviewRequest, Runner};
@@ -82,19 +82,14 @@ impl Arguments {
     }
 }
 
-/// The name under which a reviewer can run; an error when this version cannot run it.
+/// The name of a reviewer that there is.
 fn reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, CliError> {
     let name = asked.unwrap_or(&settings.default_reviewer);
     if name == "builtin" {
         return Ok(name.to_owned());
     }
     match settings.reviewers.get(name) {
-        Some(reviewer) if reviewer.kind == ReviewerKind::Builtin => Ok("builtin".to_owned()),
-        Some(reviewer) => Err(CliError::usage(format!(
-            "the reviewer {name:?} is of kind {:?}, and this version of revdeck has only the built-in reviewer",
-            reviewer.kind.word()
-        ))
-        .hint("use --reviewer builtin, or set default_reviewer = \"builtin\"")),
+        Some(_) => Ok(name.to_owned()),
         None => {
             let mut known = vec!["builtin"];
             known.extend(settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin"));
@@ -231,14 +226,16 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     pub coverage: Coverage,
     pub notes: Vec<String>,
+    /// Reports of a model that did not hold against the code.
+    pub rejected: Vec<Rejected>,
 }
 
 impl Outcome {
     /// The run's output, its findings with their present status.
     pub fn of(store: &Store, run: RunRecord) -> Result<Self, CliError> {
-        let (mut findings, coverage, notes) = match store.output(&run.run_id)? {
-            Some(RunOutput { findings, coverage, notes, .. }) => (findings, coverage, notes),
-            None => (Vec::new(), run.coverage.clone(), Vec::new()),
+        let (mut findings, coverage, notes, rejected) = match store.output(&run.run_id)? {
+            Some(RunOutput { findings, coverage, notes, rejected, .. }) => (findings, coverage, notes, rejected),
+            None => (Vec::new(), run.coverage.clone(), Vec::new(), Vec::new()),
         };
         if !findings.is_empty() {
             let view = store.view()?;
@@ -248,7 +245,7 @@ impl Outcome {
                 }
             }
         }
-        Ok(Self { run, findings, coverage, notes })
+        Ok(Self { run, findings, coverage, notes, rejected })
     }
 
     fn show(&self, look: &Look, format: Format, decision: &Decision) -> String {
@@ -274,14 +271,15 @@ impl Outcome {
     }
 
     pub fn json(&self) -> serde_json::Value {
-        json::review(&self.run, &self.findings, &self.coverage, &self.notes)
+        json::review(&self.run, &self.findings, &self.coverage, &self.notes, &self.rejected)
     }
 
     pub fn render(&self, look: &Look, format: Format) -> String {
+        let Self { run, findings, coverage, notes, rejected } = self;
         match format {
-            Format::Text => text::review(look, &self.run, &self.findings, &self.coverage, &self.notes),
+            Format::Text => text::review(look, run, findings, coverage, notes, rejected),
             Format::Json => format!("{}\n", output::json_text(&self.json())),
-            Format::Markdown => markdown::review(look, &self.run, &self.findings, &self.coverage, &self.notes),
+            Format::Markdown => markdown::review(look, run, findings, coverage, notes, rejected),
         }
     }
 
@@ -303,8 +301,9 @@ impl Outcome {
         }
     }
 
-    /// Only this finding.
+    /// Only this finding, and nothing that was set aside.
     pub fn keep(&mut self, id: &FindingId) {
+        self.rejected.clear();
         self.findings.retain(|finding| finding.finding_id == *id);
     }
 }

@@ -96,7 +96,7 @@ pub fn list(look: &Look, view: &View, chosen: &[usize]) -> String {
         let findings = text::by_priority(run.counts, " ");
         table.row([
             (Paint::Plain, run.id),
-            (Paint::of_run(run.status), run.status.word()),
+            (Paint::of_run(run.status), if run.is_paused() { "paused" } else { run.status.word() }),
             (Paint::Faint, &age),
             (Paint::Place, run.scope),
             (Paint::Plain, run.reviewer),

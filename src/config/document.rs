@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Place};
 use super::keys::Value;
+use super::money::Dollars;
 
 /// Larger settings files are refused, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -80,6 +81,13 @@ pub fn value(value: &DeValue<'_>) -> Result<Value, String> {
         DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix())
             .map(Value::Count)
             .map_err(|_| format!("{integer} is out of range")),
+        DeValue::Float(float) => float
+            .as_str()
+            .parse()
+            .ok()
+            .and_then(Dollars::new)
+            .map(Value::Money)
+            .ok_or_else(|| format!("{float} is out of range")),
         DeValue::Array(items) => items
             .iter()
             .map(|item| item.get_ref().as_str().map(str::to_owned))

@@ -6,3 +6,5 @@ pub const CONFIG: &str = include_str!("../../assets/config.toml");
 pub const SMELLS: &str = include_str!("../../assets/smells.toml");
 /// `assets/keymap.toml`: the cockpit's keys.
 pub const KEYMAP: &str = include_str!("../../assets/keymap.toml");
+/// `assets/models.toml`: what is known of models.
+pub const MODELS: &str = include_str!("../../assets/models.toml");

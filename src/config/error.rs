@@ -54,6 +54,9 @@ pub enum ConfigError {
     Syntax { place: Place, problem: String },
     #[error("{place}: {}: {}", text::one_line(key), text::one_line(problem))]
     Value { place: Place, key: String, problem: String, allowed: String },
+    /// A file beside the settings holds what does not belong there.
+    #[error("{place}: {}", text::one_line(problem))]
+    Content { place: Place, problem: String, allowed: String },
     #[error("cannot tell where this user's files are kept: there is no home directory")]
     NoHome,
     #[error("REVDECK_HOME is {value:?}, and the current folder it would start from is not known: {source}")]
@@ -70,7 +73,9 @@ impl ConfigError {
                 "make it a readable file, or move it away: the defaults then apply".to_owned()
             }
             Self::Syntax { problem, .. } => syntax_hint(problem).to_owned(),
-            Self::Value { allowed, .. } => format!("allowed: {}", text::one_line(allowed)),
+            Self::Value { allowed, .. } | Self::Content { allowed, .. } => {
+                format!("allowed: {}", text::one_line(allowed))
+            }
             Self::NoHome => "set HOME, or set REVDECK_HOME to a folder that revdeck may use".to_owned(),
             Self::RelativeHome { .. } => "set REVDECK_HOME to an absolute path".to_owned(),
             Self::Now { .. } => "for tests only; for example 2026-01-02T03:04:05Z".to_owned(),

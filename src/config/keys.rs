@@ -1,6 +1,7 @@
 //! The settings by name: what form a value has and who may set it. One table, so that files, environment and flags
 //! are checked alike and the documentation cannot forget a key (a test holds it against `assets/config.toml`).
 
+use super::Dollars;
 use crate::domain::{Priority, Scope};
 
 /// Who may set a key besides the user.
@@ -22,6 +23,11 @@ pub enum Form {
         min: u64,
         max: u64,
     },
+    /// US dollars.
+    Money {
+        /// Whole dollars.
+        max: u32,
+    },
     Words(&'static [&'static str]),
     /// A scope, or `auto`.
     Scope,
@@ -30,6 +36,12 @@ pub enum Form {
     /// A list of patterns in the syntax of .gitignore. Layers add to it rather than replace it when the repository
     /// sets it.
     Patterns,
+    /// Where a service is: http or https, without a name or a key in it.
+    Address,
+    /// The name of an environment variable.
+    Variable,
+    /// A program and its arguments.
+    Program,
 }
 
 /// A setting.
@@ -47,6 +59,7 @@ pub struct Key {
 pub enum Value {
     Text(String),
     Count(u64),
+    Money(Dollars),
     Flag(bool),
     List(Vec<String>),
 }
@@ -72,6 +85,10 @@ pub const KEYS: &[Key] = &[
     key("window.slide_after_turn", Form::Count { min: 1, max: 20 }, Trust::User),
     key("window.slide_over_messages", Form::Count { min: 2, max: 1000 }, Trust::User),
     key("window.keep_messages", Form::Count { min: 1, max: 1000 }, Trust::User),
+    key("budget.run_tokens", Form::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
+    key("budget.run_cost", Form::Money { max: 1_000_000 }, Trust::User),
+    key("budget.day_tokens", Form::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
+    key("budget.day_cost", Form::Money { max: 1_000_000 }, Trust::User),
 ];
 
 /// The key of this name.
@@ -99,13 +116,16 @@ impl Key {
     pub fn variable(&self) -> String {
         format!("REVDECK_{}", self.name.replace('.', "_").to_uppercase())
     }
+}
 
+impl Form {
     /// What may stand there, for a person.
-    pub fn allowed(&self) -> String {
-        match self.form {
+    pub fn allowed(self) -> String {
+        match self {
             Form::Text => "a text in quotes".to_owned(),
             Form::Flag => "true or false".to_owned(),
             Form::Count { min, max } => format!("a whole number from {min} to {max}"),
+            Form::Money { max } => format!("an amount of US dollars from 0 to {max}, as in 0.5"),
             Form::Words(words) => words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", "),
             Form::Scope => {
                 "\"auto\", \"worktree\", \"staged\", \"commit:REV\", \"range:A..B\", \"range:A...B\", \"branch\", \
@@ -114,29 +134,50 @@ impl Key {
             }
             Form::FailOn => "\"p0\", \"p1\", \"p2\", \"p3\" or \"none\"".to_owned(),
             Form::Patterns => "a list of texts, as in [\"docs/\", \"*.snap\"]".to_owned(),
+            Form::Address => "\"https://...\" or \"http://...\", without a name or a key in it".to_owned(),
+            Form::Variable => "the name of a variable, as in \"ANTHROPIC_API_KEY\"".to_owned(),
+            Form::Program => "a list: [\"program\", \"argument\"]".to_owned(),
         }
     }
 
     /// Holds a value against the form; the error says what is wrong with it.
-    pub fn check(&self, value: Value) -> Result<Value, String> {
-        match (self.form, &value) {
+    pub fn check(self, value: Value) -> Result<Value, String> {
+        match (self, &value) {
             (Form::Text, Value::Text(text)) if text.is_empty() => Err("is empty".to_owned()),
             (Form::Text, Value::Text(_)) | (Form::Flag, Value::Flag(_)) | (Form::Patterns, Value::List(_)) => Ok(value),
             (Form::Count { min, max }, Value::Count(count)) if !(min..=max).contains(count) => {
                 Err(format!("{count} is out of range"))
             }
             (Form::Count { .. }, Value::Count(_)) => Ok(value),
+            (Form::Money { max }, Value::Money(amount)) if amount.as_f64() > f64::from(max) => {
+                Err(format!("{amount} is out of range"))
+            }
+            (Form::Money { .. }, Value::Money(_)) => Ok(value),
+            // Whole dollars need no point.
+            (Form::Money { max }, Value::Count(count)) => match Dollars::new(*count as f64) {
+                Some(amount) if *count <= u64::from(max) => Ok(Value::Money(amount)),
+                _ => Err(format!("{count} is out of range")),
+            },
             (Form::Words(words), Value::Text(text)) if words.contains(&text.as_str()) => Ok(value),
             (Form::Scope, Value::Text(text)) if text == "auto" || text.parse::<Scope>().is_ok() => Ok(value),
             (Form::FailOn, Value::Text(text)) if text == "none" || text.parse::<Priority>().is_ok() => Ok(value),
             (Form::Words(_) | Form::Scope | Form::FailOn, Value::Text(text)) => Err(format!("{text:?} is not allowed")),
+            (Form::Address, Value::Text(text)) => match authority(text) {
+                None | Some("") => Err("is no address".to_owned()),
+                Some(authority) if authority.contains('@') => Err("holds a name or a key".to_owned()),
+                Some(_) => Ok(value),
+            },
+            (Form::Variable, Value::Text(text)) if is_variable(text) => Ok(value),
+            (Form::Variable, Value::Text(_)) => Err("is not the name of a variable".to_owned()),
+            (Form::Program, Value::List(words)) if words.first().is_some_and(|word| !word.is_empty()) => Ok(value),
+            (Form::Program, _) => Err("is no command".to_owned()),
             _ => Err("has a value of the wrong sort".to_owned()),
         }
     }
 
     /// Reads a value as the environment and flags write it: bare words, lists separated by commas.
-    pub fn parse(&self, text: &str) -> Result<Value, String> {
-        let value = match self.form {
+    pub fn parse(self, text: &str) -> Result<Value, String> {
+        let value = match self {
             Form::Flag => match text {
                 "true" | "1" | "yes" => Value::Flag(true),
                 "false" | "0" | "no" => Value::Flag(false),
@@ -146,10 +187,32 @@ impl Key {
             Form::Patterns => {
                 Value::List(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
             }
-            Form::Text | Form::Words(_) | Form::Scope | Form::FailOn => Value::Text(text.to_owned()),
+            Form::Money { .. } => {
+                let amount = text.parse().ok().and_then(Dollars::new);
+                Value::Money(amount.ok_or_else(|| format!("{text:?} is no amount of money"))?)
+            }
+            Form::Text
+            | Form::Words(_)
+            | Form::Scope
+            | Form::FailOn
+            | Form::Address
+            | Form::Variable
+            | Form::Program => Value::Text(text.to_owned()),
         };
         self.check(value)
     }
+}
+
+/// What stands in an http address between the slashes and the path.
+pub fn authority(address: &str) -> Option<&str> {
+    let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"))?;
+    rest.split(['/', '?', '#']).next()
+}
+
+fn is_variable(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_ascii_digit())
+        && !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]
@@ -159,6 +222,7 @@ mod tests {
     #[test]
     fn values_are_held_against_their_form() {
         let text = |text: &str| Value::Text(text.to_owned());
+        let money = |amount| Value::Money(Dollars::new(amount).expect("an amount"));
         for (name, value, good) in [
             ("default_reviewer", text("builtin"), true),
             ("default_reviewer", text(""), false),
@@ -178,9 +242,39 @@ mod tests {
             ("color", text("green"), false),
             ("ignored_paths", Value::List(vec![]), true),
             ("ignored_paths", text("docs"), false),
+            ("budget.run_cost", Value::Count(3), true),
+            ("budget.run_cost", Value::Count(u64::MAX), false),
+            ("budget.run_cost", money(0.5), true),
+            ("budget.run_cost", money(1_000_000.01), false),
+            ("budget.run_cost", text("1"), false),
+            ("budget.run_tokens", money(0.5), false),
         ] {
             let key = &KEYS[find(name).expect(name)];
-            assert_eq!(key.check(value.clone()).is_ok(), good, "{name} = {value:?}");
+            assert_eq!(key.form.check(value.clone()).is_ok(), good, "{name} = {value:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_variables_and_programs_are_what_they_say() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let list = |words: &[&str]| Value::List(words.iter().map(|word| (*word).to_owned()).collect());
+        for (form, value, good) in [
+            (Form::Address, text("https://api.example.org/v1"), true),
+            (Form::Address, text("http://[::1]:8080"), true),
+            (Form::Address, text("https://"), false),
+            (Form::Address, text("https://name:secret@example.org"), false),
+            (Form::Address, text("https://example.org/@team"), true),
+            (Form::Address, text("ftp://example.org"), false),
+            (Form::Address, text("example.org"), false),
+            (Form::Variable, text("A_KEY2"), true),
+            (Form::Variable, text("2KEYS"), false),
+            (Form::Variable, text("sk-ant-1"), false),
+            (Form::Program, list(&["claude", "-p"]), true),
+            (Form::Program, list(&[]), false),
+            (Form::Program, list(&[""]), false),
+            (Form::Program, text("claude -p"), false),
+        ] {
+            assert_eq!(form.check(value.clone()).is_ok(), good, "{form:?}: {value:?}");
         }
     }
 
@@ -208,9 +302,12 @@ mod tests {
             ("ascii", "maybe", None),
             ("max_file_bytes", "5000", Some(Value::Count(5000))),
             ("max_file_bytes", "-1", None),
+            ("budget.day_cost", "2.5", Dollars::new(2.5).map(Value::Money)),
+            ("budget.day_cost", "-2.5", None),
+            ("budget.day_cost", "lots", None),
             ("ignored_paths", "a/, *.snap,", Some(Value::List(vec!["a/".to_owned(), "*.snap".to_owned()]))),
         ] {
-            assert_eq!(KEYS[find(name).expect(name)].parse(text).ok(), expected, "{name}={text}");
+            assert_eq!(KEYS[find(name).expect(name)].form.parse(text).ok(), expected, "{name}={text}");
         }
         assert_eq!(KEYS[find("window.max_turns").expect("a key")].variable(), "REVDECK_WINDOW_MAX_TURNS");
     }

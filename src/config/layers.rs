@@ -11,8 +11,8 @@ use toml::de::{DeTable, DeValue};
 use super::document::{self, Document, Links, Shape};
 use super::error::{ConfigError, Place};
 use super::keys::{self, Form, KEYS, Trust, Value};
-use super::reviewers::{self, ReviewerSettings};
-use super::{ColorChoice, Paths, Settings, WindowSettings, embedded};
+use super::reviewers::{self, Parsed};
+use super::{BudgetSettings, ColorChoice, Dollars, Paths, Settings, WindowSettings, embedded};
 use crate::domain::text;
 
 /// The repository's own settings file.
@@ -78,6 +78,8 @@ pub struct Loaded {
     pub shown: Vec<Setting>,
     /// Changed thresholds with their origin, as `smells.long_method.max_code_lines`.
     pub thresholds: Vec<(String, String, Origin)>,
+    /// The settings of reviewers with their origin, as `reviewers.NAME.model`; defaults included.
+    pub reviewers: Vec<Setting>,
     /// One line each, harmless for a terminal.
     pub warnings: Vec<String>,
     /// Some of the user's own settings were passed over ([`Mistakes::Tell`]): not what the user wants to work with.
@@ -104,7 +106,7 @@ impl Layer {
 struct Loading {
     /// By index of [`KEYS`].
     settings: Vec<Option<(Value, Origin)>>,
-    reviewers: BTreeMap<String, ReviewerSettings>,
+    reviewers: BTreeMap<String, Parsed>,
     smells: Vec<toml::Table>,
     thresholds: Vec<(String, String, Origin)>,
     warnings: Vec<String>,
@@ -189,11 +191,11 @@ fn texts(inputs: Inputs<'_>, over: Vec<toml::Table>) -> Result<(String, String),
 }
 
 fn checked(key: &keys::Key, given: &str, place: &Place) -> Result<Value, ConfigError> {
-    key.parse(given).map_err(|problem| ConfigError::Value {
+    key.form.parse(given).map_err(|problem| ConfigError::Value {
         place: place.clone(),
         key: key.name.to_owned(),
         problem,
-        allowed: key.allowed(),
+        allowed: key.form.allowed(),
     })
 }
 
@@ -248,9 +250,9 @@ impl Loading {
                         }
                     }
                 }
-                ("window", DeValue::Table(fields)) => {
+                (group @ ("window" | "budget"), DeValue::Table(fields)) => {
                     for (field, value) in fields {
-                        let name = format!("window.{}", field.get_ref());
+                        let name = format!("{group}.{}", field.get_ref());
                         if let Err(error) = self.value(document, layer, &name, field.span().start, value) {
                             self.mistake(layer, error)?;
                         }
@@ -261,6 +263,12 @@ impl Loading {
                         self.mistake(layer, error)?;
                     }
                 }
+            }
+        }
+        for (name, error) in reviewers::check_fallbacks(&self.reviewers) {
+            self.mistake(layer, error)?;
+            if let Some(reviewer) = self.reviewers.get_mut(&name) {
+                reviewer.settings.fallback = None;
             }
         }
         Ok(())
@@ -293,8 +301,8 @@ impl Loading {
         };
         let key = &KEYS[index];
         let mut value = document::value(found.get_ref())
-            .and_then(|value| key.check(value))
-            .map_err(|problem| document.error(found.span().start, name, problem, key.allowed()))?;
+            .and_then(|value| key.form.check(value))
+            .map_err(|problem| document.error(found.span().start, name, problem, key.form.allowed()))?;
         if let (Form::Patterns, Layer::Repository, Value::List(own)) = (key.form, layer, &mut value)
             && let Some((Value::List(before), _)) = &self.settings[index]
         {
@@ -380,17 +388,35 @@ impl Loading {
                 slide_over_messages: values.count("window.slide_over_messages") as usize,
                 keep_messages: values.count("window.keep_messages") as usize,
             },
-            reviewers: self.reviewers,
+            budget: BudgetSettings {
+                run_tokens: Some(values.count("budget.run_tokens")).filter(|tokens| *tokens > 0),
+                run_cost: Some(values.money("budget.run_cost")).filter(|cost| *cost > Dollars::ZERO),
+                day_tokens: Some(values.count("budget.day_tokens")).filter(|tokens| *tokens > 0),
+                day_cost: Some(values.money("budget.day_cost")).filter(|cost| *cost > Dollars::ZERO),
+            },
+            reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
             smells,
             keymap,
         };
         let shown = KEYS
             .iter()
-            .zip(self.settings)
-            .filter_map(|(key, found)| found.map(|(value, origin)| Setting { key: key.name.to_owned(), value, origin }))
+            .zip(&self.settings)
+            .filter_map(|(key, found)| found.clone().map(|(value, origin)| (key.name.to_owned(), value, origin)))
+            .map(|(key, value, origin)| Setting { key, value, origin })
             .collect();
-        Loaded { settings, shown, thresholds: self.thresholds, warnings: self.warnings, mistaken: self.mistaken }
+        let reviewers = self.reviewers.iter().flat_map(|(name, reviewer)| shown_reviewer(name, reviewer)).collect();
+        let Self { thresholds, warnings, mistaken, .. } = self;
+        Loaded { settings, shown, thresholds, reviewers, warnings, mistaken }
     }
+}
+
+/// A reviewer's settings, each with the place that set it.
+fn shown_reviewer(name: &str, reviewer: &Parsed) -> Vec<Setting> {
+    let origin = |field: &str| reviewer.places.get(field).cloned().map_or(Origin::Default, Origin::User);
+    let shown = reviewer.settings.shown().into_iter();
+    shown
+        .map(|(field, value)| Setting { key: format!("reviewers.{name}.{field}"), value, origin: origin(field) })
+        .collect()
 }
 
 /// The thresholds that a table changes, as they stand in the file.
@@ -426,6 +452,13 @@ impl Values<'_> {
         match self.get(name) {
             Some(Value::Count(count)) => *count,
             _ => 0,
+        }
+    }
+
+    fn money(&self, name: &str) -> Dollars {
+        match self.get(name) {
+            Some(Value::Money(amount)) => *amount,
+            _ => Dollars::ZERO,
         }
     }
 

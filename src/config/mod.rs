@@ -8,7 +8,10 @@ pub mod embedded;
 mod error;
 mod keys;
 mod layers;
+mod models;
+mod money;
 mod paths;
+mod prompts;
 mod reviewers;
 #[cfg(test)]
 mod tests;
@@ -18,8 +21,11 @@ pub use document::{Shape, overlay};
 pub use error::{ConfigError, Place};
 pub use keys::{Form, KEYS, Key, Trust, Value};
 pub use layers::{Inputs, Loaded, Mistakes, Origin, REPOSITORY_FILE, Setting, Texts, load};
+pub use models::{Known, LongPrompts, ModelFacts, Models, Price, ToolUse};
+pub use money::Dollars;
 pub use paths::Paths;
-pub use reviewers::{ReviewerKind, ReviewerSettings};
+pub use prompts::{Prompt, PromptName, Prompts};
+pub use reviewers::{Dialect, KeySource, ReviewerKind, ReviewerSettings, SummaryBy};
 
 use std::collections::BTreeMap;
 
@@ -51,6 +57,7 @@ pub struct Settings {
     pub ascii: bool,
     pub color: ColorChoice,
     pub window: WindowSettings,
+    pub budget: BudgetSettings,
     /// The user's `[reviewers]` tables by name; `builtin` needs none.
     pub reviewers: BTreeMap<String, ReviewerSettings>,
     /// `assets/smells.toml` with the user's and the repository's changes laid over it, as TOML.
@@ -67,6 +74,17 @@ pub struct WindowSettings {
     pub slide_after_turn: u32,
     pub slide_over_messages: usize,
     pub keep_messages: usize,
+}
+
+/// What reviewers may spend; see `assets/config.toml` for what counts and why. `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BudgetSettings {
+    /// Tokens of one run.
+    pub run_tokens: Option<u64>,
+    pub run_cost: Option<Dollars>,
+    /// Tokens of all runs since midnight.
+    pub day_tokens: Option<u64>,
+    pub day_cost: Option<Dollars>,
 }
 
 impl Default for Settings {

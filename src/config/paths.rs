@@ -10,7 +10,7 @@ use super::ConfigError;
 /// The folders, all below `$REVDECK_HOME` when that is set, else the platform's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
-    /// `config.toml` and the user's keymap and themes.
+    /// `config.toml` and the user's keymap, models, prompts and themes.
     pub config: PathBuf,
     /// Holds `review/repo-<key>/`.
     pub state: PathBuf,
@@ -72,6 +72,16 @@ impl Paths {
     /// The user's keys.
     pub fn keymap_file(&self) -> PathBuf {
         self.config.join("keymap.toml")
+    }
+
+    /// What the user knows better about models.
+    pub fn models_file(&self) -> PathBuf {
+        self.config.join("models.toml")
+    }
+
+    /// The user's own prompts.
+    pub fn prompts_folder(&self) -> PathBuf {
+        self.config.join("prompts")
     }
 
     /// The user's own theme of this name; `None` for a name that could leave the folder.

@@ -1,16 +1,21 @@
-//! The `[reviewers.NAME]` tables: checked for their form here; who can run them is decided where they are asked for.
+//! Reviewers as the user described them in `[reviewers.NAME]` tables.
+//!
+//! Invariants: a key to a service is never in here, only where to get it; a key is only ever meant for the service it
+//! belongs to, so another address gets none unless the user names one for it.
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use super::document::{Document, value};
-use super::error::ConfigError;
-use super::keys::Value;
-use crate::domain::text;
+use super::keys::{Value, authority};
+use super::money::Dollars;
+use crate::domain::{Effort, Encoding, Priority};
+
+mod table;
+
+pub use table::{FIELDS, Parsed, check_fallbacks, parse};
 
 /// How a reviewer is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewerKind {
     Builtin,
     Openai,
@@ -22,7 +27,7 @@ pub enum ReviewerKind {
 }
 
 impl ReviewerKind {
-    const ALL: [(&str, Self); 7] = [
+    const ALL: [(&'static str, Self); 7] = [
         ("builtin", Self::Builtin),
         ("openai", Self::Openai),
         ("openai-responses", Self::OpenaiResponses),
@@ -36,124 +41,312 @@ impl ReviewerKind {
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
     }
-}
 
-/// A reviewer as the user described it. Keys to services are never in here, only where to get them.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct ReviewerSettings {
-    pub kind: ReviewerKind,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub model: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub base_url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub api_key_env: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub api_key_cmd: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub effort: Option<String>,
-}
-
-const FIELDS: &str = "kind, model, base_url, api_key_env, api_key_cmd, command, effort";
-
-/// One table of `[reviewers]`. `name` and `table` with their places.
-pub fn parse(
-    document: &Document,
-    name: &Spanned<toml::de::DeString<'_>>,
-    table: &Spanned<DeValue<'_>>,
-) -> Result<ReviewerSettings, ConfigError> {
-    let key = format!("reviewers.{}", name.get_ref());
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.get_ref().is_empty() || !name.get_ref().chars().all(plain) {
-        let allowed = "names of letters, digits, - _ and .".to_owned();
-        return Err(document.error(name.span().start, &key, "this is no name for a reviewer", allowed));
+    /// Whether a model is talked to over HTTP.
+    pub fn is_http(self) -> bool {
+        !matches!(self, Self::Builtin | Self::Command)
     }
-    let DeValue::Table(fields) = table.get_ref() else {
-        let allowed = format!("a table with {FIELDS}");
-        return Err(document.error(table.span().start, &key, "is no table", allowed));
-    };
-    let kind = kind(document, &key, table.span().start, fields)?;
-    let mut reviewer = ReviewerSettings {
-        kind,
-        model: String::new(),
-        base_url: None,
-        api_key_env: None,
-        api_key_cmd: None,
-        command: Vec::new(),
-        effort: None,
-    };
-    for (field, field_value) in fields {
-        let field_key = format!("{key}.{}", field.get_ref());
-        let wrong = |problem: &str, allowed: &str| {
-            Err(document.error(field_value.span().start, &field_key, problem, allowed.to_owned()))
-        };
-        let checked = match value(field_value.get_ref()) {
-            Ok(checked) => checked,
-            Err(problem) => return wrong(&problem, "a text, or for command a list of texts"),
-        };
-        match (field.get_ref().as_ref(), checked) {
-            ("kind", _) => {}
-            ("model", Value::Text(text)) => reviewer.model = text,
-            ("base_url", Value::Text(text)) if text.starts_with("https://") || text.starts_with("http://") => {
-                if has_user_part(&text) {
-                    return wrong("holds a name or a key", "an address without a user part");
-                }
-                reviewer.base_url = Some(text);
-            }
-            ("base_url", _) => return wrong("is no address", "\"https://...\" or \"http://...\""),
-            ("api_key_env", Value::Text(text)) if is_variable(&text) => reviewer.api_key_env = Some(text),
-            ("api_key_env", _) => return wrong("is not the name of a variable", "a name like ANTHROPIC_API_KEY"),
-            ("api_key_cmd", Value::Text(text)) => reviewer.api_key_cmd = Some(text),
-            ("command", Value::List(words)) if !words.is_empty() => reviewer.command = words,
-            ("command", _) => return wrong("is no command", "a list: [\"program\", \"argument\"]"),
-            ("effort", Value::Text(text)) if matches!(text.as_str(), "low" | "medium" | "high") => {
-                reviewer.effort = Some(text);
-            }
-            ("effort", _) => return wrong("is not allowed", "\"low\", \"medium\", \"high\""),
-            ("api_key", _) => {
-                return wrong("a key does not belong into a settings file", "api_key_env or api_key_cmd");
-            }
-            ("model" | "api_key_cmd", _) => return wrong("has a value of the wrong sort", "a text in quotes"),
-            (unknown, _) => {
-                let problem = format!("there is no key {:?}", text::one_line(unknown));
-                return Err(document.error(field.span().start, &field_key, problem, FIELDS.to_owned()));
-            }
+
+    /// The host of the service that speaks this way by itself.
+    pub fn home(self) -> Option<&'static str> {
+        match self {
+            Self::Openai | Self::OpenaiResponses => Some("api.openai.com"),
+            Self::Anthropic => Some("api.anthropic.com"),
+            Self::Gemini => Some("generativelanguage.googleapis.com"),
+            Self::Builtin | Self::Ollama | Self::Command => None,
         }
     }
-    let missing = |field: &str| {
-        let problem = format!("needs {field} for kind = {:?}", kind.word());
-        Err(document.error(table.span().start, &key, problem, format!("a table with {FIELDS}")))
-    };
-    match kind {
-        ReviewerKind::Command if reviewer.command.is_empty() => missing("command"),
-        ReviewerKind::Builtin | ReviewerKind::Command => Ok(reviewer),
-        _ if reviewer.model.is_empty() => missing("model"),
-        _ => Ok(reviewer),
+
+    /// The variable in which the users of [`ReviewerKind::home`] keep their key.
+    fn key_variable(self) -> Option<&'static str> {
+        match self {
+            Self::Openai | Self::OpenaiResponses => Some("OPENAI_API_KEY"),
+            Self::Anthropic => Some("ANTHROPIC_API_KEY"),
+            Self::Gemini => Some("GEMINI_API_KEY"),
+            Self::Builtin | Self::Ollama | Self::Command => None,
+        }
     }
 }
 
-fn kind(document: &Document, key: &str, start: usize, fields: &DeTable<'_>) -> Result<ReviewerKind, ConfigError> {
-    let words: Vec<String> = ReviewerKind::ALL.iter().map(|(word, _)| format!("{word:?}")).collect();
-    let found = fields.iter().find(|(field, _)| field.get_ref() == "kind");
-    let Some((_, kind)) = found else {
-        return Err(document.error(start, key, "needs kind", format!("kind = one of {}", words.join(", "))));
-    };
-    ReviewerKind::ALL
-        .iter()
-        .find(|(word, _)| kind.get_ref().as_str() == Some(word))
-        .map(|(_, kind)| *kind)
-        .ok_or_else(|| document.error(kind.span().start, &format!("{key}.kind"), "is not allowed", words.join(", ")))
+/// What a command understands and prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Claude Code.
+    Claude,
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// The prompt on standard input, text on standard output.
+    Plain,
 }
 
-fn is_variable(text: &str) -> bool {
-    !text.starts_with(|c: char| c.is_ascii_digit())
-        && !text.is_empty()
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+impl Dialect {
+    const ALL: [(&'static str, Self); 4] =
+        [("claude", Self::Claude), ("codex", Self::Codex), ("gemini", Self::Gemini), ("plain", Self::Plain)];
+
+    /// The word in the settings.
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(_, dialect)| *dialect == self).map_or("", |(word, _)| word)
+    }
+
+    fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, dialect)| *dialect)
+    }
 }
 
-fn has_user_part(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
+/// Who writes the summary of what slides out of the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SummaryBy {
+    /// revdeck, from what it knows of the conversation.
+    #[default]
+    Local,
+    /// The model, for the price of a further request.
+    Model,
+}
+
+/// Where the key to a service comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeySource<'a> {
+    /// An environment variable of this name.
+    Variable(&'a str),
+    /// What this command line prints.
+    Command(&'a str),
+    /// No key is sent.
+    None,
+}
+
+/// A reviewer as the user described it. What is `None` was left to the model, the window's settings, or to nobody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewerSettings {
+    pub kind: ReviewerKind,
+    pub model: String,
+    pub base_url: Option<String>,
+    pub api_key_env: Option<String>,
+    pub api_key_cmd: Option<String>,
+    /// A file of certificates in PEM that are trusted besides the system's.
+    pub ca_file: Option<PathBuf>,
+    pub command: Vec<String>,
+    /// As said; [`ReviewerSettings::dialect`] is what holds.
+    pub dialect: Option<Dialect>,
+    pub effort: Option<Effort>,
+    /// Tokens.
+    pub context_window: Option<u64>,
+    /// Tokens.
+    pub max_output: Option<u64>,
+    pub encoding: Option<Encoding>,
+    /// For a million tokens; set together with `price_output`.
+    pub price_input: Option<Dollars>,
+    /// For a million tokens read from the provider's cache; `price_input` when absent.
+    pub price_cached: Option<Dollars>,
+    /// For a million tokens.
+    pub price_output: Option<Dollars>,
+    /// At most so many, and never more than `[window]` allows.
+    pub max_turns: Option<u32>,
+    /// Whether the model is given tools; by what is known of the model when absent.
+    pub tools: Option<bool>,
+    pub mask_secrets: bool,
+    /// The longest wait for the next byte of an answer.
+    pub idle_timeout: Duration,
+    /// The longest wait for a whole answer, or for a command to end.
+    pub total_timeout: Duration,
+    /// How often a request is sent in all before it has failed.
+    pub attempts: u32,
+    /// Who takes over when this reviewer cannot go on.
+    pub fallback: Option<String>,
+    /// Findings of this priority and more urgent ones get a second opinion by the model.
+    pub critic: Option<Priority>,
+    pub summary: SummaryBy,
+}
+
+impl ReviewerSettings {
+    /// Codex, which talks to the same services, waits 300 s for a byte (`stream_idle_timeout_ms`): models that think
+    /// hard are silent for minutes.
+    pub const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+    /// Enough for an agent to review a large change.
+    pub const TOTAL_TIMEOUT: Duration = Duration::from_secs(1800);
+    /// As Codex does it (`request_max_retries`).
+    pub const ATTEMPTS: u32 = 4;
+
+    /// A reviewer with nothing but its defaults.
+    pub fn new(kind: ReviewerKind) -> Self {
+        Self {
+            kind,
+            model: String::new(),
+            base_url: None,
+            api_key_env: None,
+            api_key_cmd: None,
+            ca_file: None,
+            command: Vec::new(),
+            dialect: None,
+            effort: None,
+            context_window: None,
+            max_output: None,
+            encoding: None,
+            price_input: None,
+            price_cached: None,
+            price_output: None,
+            max_turns: None,
+            tools: None,
+            mask_secrets: true,
+            idle_timeout: Self::IDLE_TIMEOUT,
+            total_timeout: Self::TOTAL_TIMEOUT,
+            attempts: Self::ATTEMPTS,
+            fallback: None,
+            critic: None,
+            summary: SummaryBy::default(),
+        }
+    }
+
+    /// The host that is talked to, without its port; `None` where that is Ollama's own choice or nobody.
+    pub fn host(&self) -> Option<&str> {
+        let Some(address) = &self.base_url else { return self.kind.home() };
+        let authority = authority(address)?;
+        match authority.strip_prefix('[') {
+            Some(rest) => rest.split(']').next(),
+            None => authority.split(':').next(),
+        }
+    }
+
+    /// Whether it is the service that its kind is named after, and nobody can listen.
+    pub fn is_at_home(&self) -> bool {
+        let safe = self.base_url.as_ref().is_none_or(|address| address.starts_with("https://"));
+        safe && self.kind.home().is_some_and(|home| self.host().is_some_and(|host| host.eq_ignore_ascii_case(home)))
+    }
+
+    /// Whether what is sent can be read on its way: http to another machine.
+    pub fn is_readable(&self) -> bool {
+        let plain = self.base_url.as_ref().is_some_and(|address| address.starts_with("http://"));
+        plain
+            && self.host().is_some_and(|host| {
+                !host.eq_ignore_ascii_case("localhost")
+                    && !host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+            })
+    }
+
+    /// Where the key comes from. The well-known variable of a kind is used for that service only: at another address
+    /// it would hand one company's key to another.
+    pub fn key_source(&self) -> KeySource<'_> {
+        match (&self.api_key_cmd, &self.api_key_env) {
+            (Some(command), _) => KeySource::Command(command),
+            (None, Some(variable)) => KeySource::Variable(variable),
+            (None, None) if self.is_at_home() => self.kind.key_variable().map_or(KeySource::None, KeySource::Variable),
+            (None, None) => KeySource::None,
+        }
+    }
+
+    /// What the command speaks: as said, else by the name of the program.
+    pub fn dialect(&self) -> Dialect {
+        let program = self.command.first().map_or("", |program| program.rsplit(['/', '\\']).next().unwrap_or(program));
+        let name = program.strip_suffix(".exe").or_else(|| program.strip_suffix(".cmd")).unwrap_or(program);
+        self.dialect.or_else(|| Dialect::of_word(name)).unwrap_or(Dialect::Plain)
+    }
+
+    /// Its settings by the names and in the order of [`FIELDS`]; those that are not set and have no default are
+    /// missing.
+    pub fn shown(&self) -> Vec<(&'static str, Value)> {
+        let text = |text: &str| Some(Value::Text(text.to_owned())).filter(|_| !text.is_empty());
+        let maybe = |text: &Option<String>| text.clone().map(Value::Text);
+        let money = |amount: Option<Dollars>| amount.map(Value::Money);
+        let talks = self.kind != ReviewerKind::Builtin;
+        let value = |name: &str| match name {
+            "kind" => text(self.kind.word()),
+            "model" => text(&self.model),
+            "base_url" => maybe(&self.base_url),
+            "api_key_env" => maybe(&self.api_key_env),
+            "api_key_cmd" => maybe(&self.api_key_cmd),
+            "ca_file" => self.ca_file.as_ref().map(|path| Value::Text(path.to_string_lossy().into_owned())),
+            "command" => Some(Value::List(self.command.clone())).filter(|_| !self.command.is_empty()),
+            "dialect" if self.kind == ReviewerKind::Command => text(self.dialect().word()),
+            "effort" => self.effort.and_then(|effort| text(effort.word())),
+            "context_window" => self.context_window.map(Value::Count),
+            "max_output" => self.max_output.map(Value::Count),
+            "encoding" => self.encoding.and_then(|encoding| text(encoding.name())),
+            "price_input" => money(self.price_input),
+            "price_cached" => money(self.price_cached),
+            "price_output" => money(self.price_output),
+            "max_turns" => self.max_turns.map(|turns| Value::Count(turns.into())),
+            "tools" => self.tools.map(Value::Flag),
+            "mask_secrets" if talks => Some(Value::Flag(self.mask_secrets)),
+            "idle_timeout" if talks => Some(Value::Count(self.idle_timeout.as_secs())),
+            "total_timeout" if talks => Some(Value::Count(self.total_timeout.as_secs())),
+            "attempts" if talks => Some(Value::Count(self.attempts.into())),
+            "fallback" => maybe(&self.fallback),
+            "critic" if talks => text(&self.critic.map_or("none".to_owned(), |priority| priority.to_string())),
+            "summary" if talks => text(match self.summary {
+                SummaryBy::Local => "local",
+                SummaryBy::Model => "model",
+            }),
+            _ => None,
+        };
+        FIELDS.iter().filter_map(|(name, _)| value(name).map(|value| (*name, value))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reviewer(kind: ReviewerKind, base_url: Option<&str>) -> ReviewerSettings {
+        ReviewerSettings { base_url: base_url.map(str::to_owned), ..ReviewerSettings::new(kind) }
+    }
+
+    #[test]
+    fn a_key_goes_to_the_service_it_belongs_to() {
+        use KeySource::{None as Nothing, Variable};
+        use ReviewerKind::{Anthropic, Gemini, Ollama, Openai, OpenaiResponses};
+        for (kind, base_url, expected) in [
+            (Openai, None, Variable("OPENAI_API_KEY")),
+            (OpenaiResponses, None, Variable("OPENAI_API_KEY")),
+            (Anthropic, None, Variable("ANTHROPIC_API_KEY")),
+            (Gemini, None, Variable("GEMINI_API_KEY")),
+            (Ollama, None, Nothing),
+            (Openai, Some("https://API.openai.com/v1"), Variable("OPENAI_API_KEY")),
+            (Openai, Some("http://api.openai.com/v1"), Nothing),
+            (Openai, Some("https://openrouter.ai/api/v1"), Nothing),
+            (Openai, Some("http://localhost:1234/v1"), Nothing),
+            (Openai, Some("https://api.openai.com.example.org"), Nothing),
+            (Anthropic, Some("https://api.openai.com"), Nothing),
+        ] {
+            assert_eq!(reviewer(kind, base_url).key_source(), expected, "{kind:?} at {base_url:?}");
+        }
+        let mut other = reviewer(Openai, Some("https://openrouter.ai/api/v1"));
+        other.api_key_env = Some("OPENROUTER_API_KEY".to_owned());
+        assert_eq!(other.key_source(), Variable("OPENROUTER_API_KEY"));
+        other.api_key_cmd = Some("pass show openrouter".to_owned());
+        assert_eq!(other.key_source(), KeySource::Command("pass show openrouter"));
+    }
+
+    #[test]
+    fn hosts_are_read_out_of_addresses() {
+        for (base_url, host, readable) in [
+            ("http://localhost:11434", "localhost", false),
+            ("http://127.0.0.1", "127.0.0.1", false),
+            ("http://[::1]:8080/v1", "::1", false),
+            ("http://localhost.example.org", "localhost.example.org", true),
+            ("https://models.example.org:443/v1?x=1", "models.example.org", false),
+        ] {
+            let reviewer = reviewer(ReviewerKind::Openai, Some(base_url));
+            assert_eq!((reviewer.host(), reviewer.is_readable()), (Some(host), readable), "{base_url}");
+        }
+        let nowhere = reviewer(ReviewerKind::Ollama, None);
+        assert_eq!((nowhere.host(), nowhere.is_readable()), (None, false));
+    }
+
+    #[test]
+    fn a_command_speaks_as_its_name_says() {
+        for (command, said, expected) in [
+            ("claude", None, Dialect::Claude),
+            ("/usr/local/bin/codex", None, Dialect::Codex),
+            ("C:\\tools\\gemini.cmd", None, Dialect::Gemini),
+            ("my-claude", None, Dialect::Plain),
+            ("npx", Some(Dialect::Claude), Dialect::Claude),
+        ] {
+            let reviewer = ReviewerSettings {
+                command: vec![command.to_owned()],
+                dialect: said,
+                ..ReviewerSettings::new(ReviewerKind::Command)
+            };
+            assert_eq!(reviewer.dialect(), expected, "{command}");
+        }
+    }
 }

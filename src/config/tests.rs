@@ -20,16 +20,19 @@ fn load_with(user: &str, repository: &str) -> Result<Loaded, ConfigError> {
     })
 }
 
-/// Another value than the default that the key accepts.
-fn other_value(key: &Key) -> String {
-    match key.form {
+/// Another value than the default that the form accepts.
+fn other_value(form: Form) -> String {
+    match form {
         Form::Text => "\"other\"".to_owned(),
         Form::Flag => "true".to_owned(),
         Form::Count { min, .. } => (min + 1).to_string(),
         Form::Words(words) => format!("{:?}", words.last().expect("a word")),
         Form::Scope => "\"all\"".to_owned(),
         Form::FailOn => "\"p2\"".to_owned(),
-        Form::Patterns => "[\"other\"]".to_owned(),
+        Form::Money { .. } => "0.25".to_owned(),
+        Form::Patterns | Form::Program => "[\"other\"]".to_owned(),
+        Form::Address => "\"https://models.example.org/v1\"".to_owned(),
+        Form::Variable => "\"SOME_KEY\"".to_owned(),
     }
 }
 
@@ -53,7 +56,7 @@ fn every_setting_has_a_documented_default() {
 #[test]
 fn a_user_may_set_all_and_a_repository_the_harmless() {
     for key in KEYS {
-        let line = format!("{} = {}\n", key.name, other_value(key));
+        let line = format!("{} = {}\n", key.name, other_value(key.form));
         let own = load_with(&line, "").unwrap_or_else(|error| panic!("{line}: {error}"));
         let origin = |loaded: &Loaded| {
             loaded.shown.iter().find(|setting| setting.key == key.name).expect("shown").origin.clone()
@@ -75,7 +78,12 @@ fn a_user_may_set_all_and_a_repository_the_harmless() {
 
 #[test]
 fn embedded_files_are_toml() {
-    for (name, text) in [("config", embedded::CONFIG), ("smells", embedded::SMELLS), ("keymap", embedded::KEYMAP)] {
+    for (name, text) in [
+        ("config", embedded::CONFIG),
+        ("smells", embedded::SMELLS),
+        ("keymap", embedded::KEYMAP),
+        ("models", embedded::MODELS),
+    ] {
         assert!(text.parse::<toml::Table>().is_ok_and(|table| !table.is_empty()), "{name}");
     }
 }
@@ -90,6 +98,8 @@ fn whatever_a_repository_writes_never_panics_and_never_names_a_reviewer() {
         "reviewers.\"a\\u001b[2J\".kind = \"command\"",
         "smells = 3",
         "window = 3",
+        "[budget]\nrun_cost = 1000000.0",
+        "budget = inf",
         "max_file_bytes = 99999999999999999999999999",
         "max_file_bytes = -1",
         "ignored_paths = [[\"a\"]]",
@@ -116,4 +126,157 @@ fn the_users_files_are_laid_over_the_embedded_ones() {
     assert_eq!(merged, expected);
     let error = overlay(base, &file, Shape::OfBase).expect_err("list is not in the base");
     assert!(error.to_string().contains("keymap.toml:3:2: list: "), "{error}");
+}
+
+/// `[reviewers.a]` with these lines.
+fn reviewer(lines: &str) -> Result<Loaded, ConfigError> {
+    load_with(&format!("[reviewers.a]\n{lines}\n"), "")
+}
+
+#[test]
+fn every_field_of_a_reviewer_can_be_set_is_documented_and_shown_with_its_place() {
+    for (name, form) in reviewers::FIELDS {
+        let documented = format!("\n# {name} = ");
+        assert_eq!(embedded::CONFIG.matches(&documented).count(), 1, "{name}");
+        let value = match *name {
+            "kind" => "\"ollama\"".to_owned(),
+            "context_window" => "64000".to_owned(),
+            "tools" => "true".to_owned(),
+            "mask_secrets" => "false".to_owned(),
+            "critic" => "\"p1\"".to_owned(),
+            "fallback" => "\"b\"".to_owned(),
+            _ => other_value(*form),
+        };
+        let mut lines = vec![format!("{name} = {value}")];
+        match *name {
+            "command" | "dialect" => {
+                lines.push("kind = \"command\"".to_owned());
+                lines.extend((*name == "dialect").then(|| "command = [\"x\"]".to_owned()));
+            }
+            "kind" => lines.push("model = \"m\"".to_owned()),
+            "model" => lines.push("kind = \"openai\"".to_owned()),
+            _ => lines.extend(["kind = \"openai\"".to_owned(), "model = \"m\"".to_owned()]),
+        }
+        match *name {
+            "price_input" => lines.push("price_output = 1".to_owned()),
+            "price_output" => lines.push("price_input = 1".to_owned()),
+            "price_cached" => lines.push("price_input = 1\nprice_output = 1".to_owned()),
+            "fallback" => lines.push("[reviewers.b]\nkind = \"ollama\"\nmodel = \"m\"".to_owned()),
+            _ => {}
+        }
+        let loaded = reviewer(&lines.join("\n")).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let key = format!("reviewers.a.{name}");
+        let shown = loaded.reviewers.iter().find(|setting| setting.key == key).unwrap_or_else(|| panic!("{name}"));
+        let Origin::User(Place::File { line, column, .. }) = shown.origin else { panic!("{name}: {:?}", shown.origin) };
+        assert_eq!((line, column), (2, 1), "{name}");
+        let expected = value.trim_matches('"');
+        let shown = match shown.value.clone() {
+            Value::Text(text) => text,
+            Value::Count(count) => count.to_string(),
+            Value::Money(amount) => amount.to_string(),
+            Value::Flag(flag) => flag.to_string(),
+            Value::List(list) => format!("{list:?}"),
+        };
+        assert!(shown == expected || *name == "ca_file" && shown.ends_with("home/other"), "{name}: {shown}");
+    }
+}
+
+#[test]
+fn a_reviewer_that_says_little_has_defaults() {
+    let loaded = reviewer("kind = \"anthropic\"\nmodel = \"m\"").expect("sound");
+    let reviewer = &loaded.settings.reviewers["a"];
+    let expected = ReviewerSettings { model: "m".to_owned(), ..ReviewerSettings::new(ReviewerKind::Anthropic) };
+    assert_eq!(*reviewer, expected);
+    assert!(reviewer.mask_secrets && reviewer.critic.is_none() && reviewer.summary == SummaryBy::Local);
+    let default = |name: &str| {
+        let key = format!("reviewers.a.{name}");
+        loaded.reviewers.iter().find(|setting| setting.key == key).map(|setting| setting.origin.clone())
+    };
+    assert_eq!((default("attempts"), default("critic")), (Some(Origin::Default), Some(Origin::Default)));
+    assert_eq!(default("price_input"), None, "what nobody set is not shown");
+}
+
+#[test]
+fn the_words_of_reviewers_are_those_of_their_types() {
+    let words = |name: &str| match reviewers::FIELDS.iter().find(|(field, _)| *field == name) {
+        Some((_, Form::Words(words))) => words.to_vec(),
+        other => panic!("{name}: {other:?}"),
+    };
+    let efforts: Vec<&str> = crate::domain::Effort::ALL.iter().map(|effort| effort.word()).collect();
+    assert_eq!(words("effort"), efforts);
+    assert_eq!(words("encoding"), crate::domain::Encoding::EXACT.map(crate::domain::Encoding::name));
+    for word in words("kind") {
+        let loaded = reviewer(&match word {
+            "command" => "kind = \"command\"\ncommand = [\"x\"]".to_owned(),
+            word => format!("kind = \"{word}\"\nmodel = \"m\""),
+        });
+        assert_eq!(loaded.expect(word).settings.reviewers["a"].kind.word(), word);
+    }
+    for word in words("dialect") {
+        let loaded = reviewer(&format!("kind = \"command\"\ncommand = [\"x\"]\ndialect = \"{word}\""));
+        assert_eq!(loaded.expect(word).settings.reviewers["a"].dialect().word(), word);
+    }
+}
+
+#[test]
+fn what_a_reviewer_cannot_mean_is_told_with_its_place() {
+    let model = "kind = \"openai\"\nmodel = \"m\"\n";
+    for (lines, problem, allowed) in [
+        ("model = \"m\"", "config.toml:1:1: reviewers.a: needs kind", "\"ollama\""),
+        ("kind = \"openai\"", "config.toml:1:1: reviewers.a: needs model", "model"),
+        ("kind = \"command\"", "config.toml:1:1: reviewers.a: needs command", "command"),
+        (&format!("{model}effort = \"huge\""), "4:10: reviewers.a.effort: \"huge\" is not allowed", "\"xhigh\""),
+        (&format!("{model}max_turns = 21"), "4:13: reviewers.a.max_turns: 21 is out of range", "from 1 to 20"),
+        (&format!("{model}attempts = 0"), "4:12: reviewers.a.attempts: 0 is out of range", "from 1 to 10"),
+        (&format!("{model}context_window = 100"), "4:18: reviewers.a.context_window: 100 ", "from 4000 to 10000000"),
+        (&format!("{model}price_input = -1"), "4:15: reviewers.a.price_input: -1 is out of range", "US dollars"),
+        (&format!("{model}price_input = 1"), "price_input: needs price_output as well", "together"),
+        (&format!("{model}price_cached = 1"), "price_cached: needs price_input as well", "together"),
+        (&format!("{model}tools = \"yes\""), "tools: has a value of the wrong sort", "true or false"),
+        (&format!("{model}base_url = \"https://me:key@x.org\""), "base_url: holds a name or a key", "without"),
+        (&format!("{model}api_key_env = \"sk-1\""), "api_key_env: is not the name of a variable", "ANTHROPIC"),
+        (&format!("{model}api_key_env = \"A\"\napi_key_cmd = \"b\""), "api_key_cmd: stands beside", "one of them"),
+        (&format!("{model}command = [\"x\"]"), "command: is only for kind", "leave it out"),
+        (&format!("{model}context_window = 5000\nmax_output = 5000"), "max_output: leaves no room", "less than"),
+        (&format!("{model}fallback = \"b\""), "4:1: reviewers.a.fallback: there is no reviewer named \"b\"", "none"),
+        (&format!("{model}fallback = \"builtin\""), "fallback: the built-in reviewer takes nothing over", "none"),
+        (&format!("{model}fallback = \"a\""), "fallback: leads back to itself: a -> a", "circle"),
+        (&format!("{model}surprise = 1"), "4:1: reviewers.a.surprise: there is no key", "idle_timeout"),
+    ] {
+        let error = reviewer(lines).expect_err(lines);
+        let (told, hint) = (error.to_string(), error.hint());
+        assert!(told.contains(problem) && (hint.contains(allowed) || allowed == "circle"), "{told}; {hint}");
+    }
+    let error = load_with("[reviewers.builtin]\nkind = \"ollama\"\nmodel = \"m\"\n", "").expect_err("a name in use");
+    assert!(error.to_string().contains("the name stands for the built-in reviewer"), "{error}");
+}
+
+#[test]
+fn fallbacks_make_no_circle() {
+    let chain = |links: &[(&str, &str)]| {
+        let table = |(name, fallback): &(&str, &str)| {
+            let fallback = if fallback.is_empty() { String::new() } else { format!("fallback = \"{fallback}\"\n") };
+            format!("[reviewers.{name}]\nkind = \"ollama\"\nmodel = \"m\"\n{fallback}")
+        };
+        load_with(&links.iter().map(table).collect::<String>(), "").map_err(|error| error.to_string())
+    };
+    let sound = chain(&[("a", "b"), ("b", "c"), ("c", "")]).expect("no circle");
+    assert_eq!(sound.settings.reviewers["b"].fallback.as_deref(), Some("c"));
+    let error = chain(&[("a", "b"), ("b", "c"), ("c", "b")]).expect_err("b and c");
+    assert!(error.contains("reviewers.b.fallback: leads back to itself: b -> c -> b"), "{error}");
+    let error = chain(&[("a", "b"), ("b", "c"), ("c", "a")]).expect_err("all");
+    assert!(error.contains("reviewers.a.fallback: leads back to itself: a -> b -> c -> a"), "{error}");
+}
+
+#[test]
+fn a_budget_of_nothing_is_no_limit() {
+    let budget = Settings::default().budget;
+    assert!(budget.run_tokens.is_some() && budget.run_cost.is_some(), "a paid reviewer has limits by default");
+    assert!(budget.day_tokens > budget.run_tokens && budget.day_cost > budget.run_cost);
+    let none =
+        load_with("[budget]\nrun_tokens = 0\nrun_cost = 0\nday_tokens = 0\nday_cost = 0.0\n", "").expect("sound");
+    let nothing = BudgetSettings { run_tokens: None, run_cost: None, day_tokens: None, day_cost: None };
+    assert_eq!(none.settings.budget, nothing);
+    let own = load_with("[budget]\nrun_cost = 2\nday_cost = 0.5\n", "").expect("sound").settings.budget;
+    assert_eq!((own.run_cost, own.day_cost), (Dollars::new(2.0), Dollars::new(0.5)));
 }

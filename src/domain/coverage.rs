@@ -48,6 +48,10 @@ pub enum LeftOutReason {
     Ignored,
     /// The reviewer does not know the language.
     UnsupportedLanguage,
+    /// A file that holds secrets, by its name: it is not put before a model.
+    Secret,
+    /// Parsing it would take more work or memory than a file of its size may: it was made for that, or is no code.
+    TooComplex,
     /// The reviewer could not read it; the run's log says why.
     Unreadable,
     /// The run ended before it got there.
@@ -69,6 +73,8 @@ impl fmt::Display for LeftOutReason {
             LeftOutReason::Deleted => "deleted",
             LeftOutReason::Ignored => "ignored by settings",
             LeftOutReason::UnsupportedLanguage => "language not supported by this reviewer",
+            LeftOutReason::Secret => "holds secrets",
+            LeftOutReason::TooComplex => "too complex to parse",
             LeftOutReason::Unreadable => "unreadable",
             LeftOutReason::NotReached => "not reached",
         })

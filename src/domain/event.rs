@@ -22,6 +22,11 @@ word_enum!(
     }
 );
 
+word_enum!(
+    /// What a second opinion says about a finding.
+    Opinion { Real = "real", False = "false", Unsure = "unsure" }
+);
+
 /// What the next request holds, in tokens by the model's encoding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -120,6 +125,9 @@ pub enum RunEvent {
         first_ms: u64,
         /// Milliseconds from the request to the end of the answer.
         took_ms: u64,
+        /// It was paid for by an earlier run of the same content.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        taken_over: bool,
     },
     /// The provider makes us wait, or a request is sent again.
     Waiting {
@@ -156,6 +164,12 @@ pub enum RunEvent {
         turn: u32,
         #[serde(flatten)]
         rejected: Box<Rejected>,
+    },
+    /// A second opinion; a finding that it calls false is set aside.
+    Judged {
+        finding_id: FindingId,
+        opinion: Opinion,
+        reason: String,
     },
     /// After every answer: how many findings it brought and how many there are.
     CodeSmellsAccumulated {

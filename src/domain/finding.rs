@@ -141,6 +141,31 @@ word_enum!(
     }
 );
 
+/// Who says how bad something is and not how soon to look, or the other way round, means: critical is p0, high p1,
+/// medium p2, low p3.
+impl Severity {
+    pub fn priority(self) -> Priority {
+        match self {
+            Self::Critical => Priority::P0,
+            Self::High => Priority::P1,
+            Self::Medium => Priority::P2,
+            Self::Low => Priority::P3,
+        }
+    }
+}
+
+impl Priority {
+    /// As [`Severity::priority`], backwards.
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::P0 => Severity::Critical,
+            Self::P1 => Severity::High,
+            Self::P2 => Severity::Medium,
+            Self::P3 => Severity::Low,
+        }
+    }
+}
+
 impl FindingStatus {
     /// Whether the finding still asks for a decision.
     pub fn is_undecided(self) -> bool {

@@ -3,11 +3,13 @@
 //! Invariants: no IO, no clock, no randomness, no async; nothing of ours is imported here. Everything that
 //! is written to disk is defined in this room, with the field names that readers of the files rely on.
 
+pub mod anchors;
 mod chat;
 mod coverage;
 mod event;
 mod finding;
 mod ids;
+mod model;
 mod reported;
 mod run;
 mod scope;
@@ -16,10 +18,11 @@ mod triage;
 
 pub use chat::{ChatRequest, Message, Response, Stop, ToolCall, ToolSpec};
 pub use coverage::{Coverage, FileCoverage, LeftOut, LeftOutReason, LineRange};
-pub use event::{JournalEntry, RunEvent, ToolOutcome, TurnPhase, WindowUse};
+pub use event::{JournalEntry, Opinion, RunEvent, ToolOutcome, TurnPhase, WindowUse};
 pub(crate) use finding::word_enum;
 pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, Suggestion};
 pub use ids::{BadId, FindingId, RunId, content_hash};
+pub use model::{Effort, Encoding};
 pub use reported::{Rejected, Reported};
 pub use run::{CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage};
 pub use scope::{BadScope, Scope};

@@ -85,7 +85,7 @@ pub struct Usage {
 impl Usage {
     /// All tokens that were paid for in some way: input (cached ones included), output and reasoning.
     pub fn total(&self) -> u64 {
-        self.input + self.output + self.reasoning
+        self.input.saturating_add(self.output).saturating_add(self.reasoning)
     }
 }
 
@@ -232,6 +232,9 @@ pub struct RunRecord {
     pub reused_from: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried_over_from: Option<RunId>,
+    /// A person has stopped it for a while; its worker asks for nothing until that is taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<CancelReason>,
     /// What the person who cancelled said.
@@ -248,6 +251,11 @@ impl RunRecord {
     pub const MAX_PATHS: usize = 200;
     /// Finding ids kept in a record.
     pub const MAX_DIGESTS: usize = 200;
+
+    /// Whether it waits for a person to let it go on.
+    pub fn is_paused(&self) -> bool {
+        self.paused && !self.status.is_terminal()
+    }
 
     /// The newest HEAD at which the run is known to speak of the code.
     pub fn standing_head(&self) -> &str {

@@ -40,6 +40,9 @@ pub enum GitError {
     NoMergeBase { one: String, other: String, path: PathBuf },
     #[error("cannot read the index {}: {what}", path.display())]
     Index { path: PathBuf, what: String },
+    /// More than a checkout is made of; no work of people is as large.
+    #[error("{commit} in {} has more than {limit} files", path.display())]
+    TooManyFiles { commit: String, limit: usize, path: PathBuf },
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("cannot {action} in {}: {source}", path.display())]
@@ -92,6 +95,7 @@ impl GitError {
             Self::NoMergeBase { .. } => {
                 "in a shallow clone `git fetch --unshallow` brings the history that is missing".to_owned()
             }
+            Self::TooManyFiles { .. } => "use a reviewer that needs no checkout of its own".to_owned(),
             Self::Index { .. } => "`git status` says whether git itself can read it".to_owned(),
             Self::Git { action, source, .. }
                 if is_forbidden(source) && WRITING.iter().any(|writing| action.starts_with(writing)) =>

@@ -71,7 +71,8 @@ impl Folder {
     }
 }
 
-fn decided(rules: &Gitignore, path: &[u8], is_folder: bool) -> Option<bool> {
+/// What the rules say of a path; `None` when they do not speak of it.
+pub fn decided(rules: &Gitignore, path: &[u8], is_folder: bool) -> Option<bool> {
     match rules.matched(bytes::to_path(path), is_folder) {
         Match::None => None,
         Match::Ignore(_) => Some(true),
@@ -79,12 +80,16 @@ fn decided(rules: &Gitignore, path: &[u8], is_folder: bool) -> Option<bool> {
     }
 }
 
-/// A file of rules; lines that are no valid globs, and files that cannot be read, hold nothing, as in git.
+/// A file of rules; one that cannot be read holds nothing, as in git.
 fn read(file: &Path, ignore_case: bool) -> Gitignore {
+    rules(&std::fs::read(file).unwrap_or_default(), ignore_case)
+}
+
+/// What a `.gitignore` says; lines that are no valid globs hold nothing, as in git.
+pub fn rules(content: &[u8], ignore_case: bool) -> Gitignore {
     let mut builder = GitignoreBuilder::new("");
     let _ = builder.case_insensitive(ignore_case);
-    let content = std::fs::read(file).unwrap_or_default();
-    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&content);
+    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
     for line in content.split(|byte| *byte == b'\n') {
         let _ = builder.add_line(None, &String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)));
     }

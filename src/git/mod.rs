@@ -6,16 +6,18 @@
 //! From the worktree to a [`Snapshot`]: `index` reads the index, `scan` says which files may differ from it (`ignored`
 //! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
 //! writes the tree, `change` compares it with the base (`promised` has git fetch what a partial clone lacks), `filter`
-//! leaves out what is not worth a review.
+//! leaves out what is not worth a review. And back into files: `checkout`, for programs that look around by themselves.
 
 mod attributes;
 mod bytes;
 mod change;
+mod checkout;
 mod error;
 mod filter;
 mod freeze;
 mod ignored;
 mod index;
+mod listing;
 mod program;
 mod promised;
 mod read;
@@ -26,6 +28,7 @@ mod snapshot;
 mod staged;
 mod trees;
 
+pub use checkout::Throwaway;
 pub use error::GitError;
 pub use filter::Judge;
 
@@ -114,7 +117,8 @@ pub struct Hunk {
 impl Hunk {
     /// The added or changed lines on the new side; for a pure deletion the line before it.
     pub fn new_range(&self) -> LineRange {
-        LineRange::new(self.new_start.max(1), (self.new_start + self.new_lines).saturating_sub(1).max(1))
+        let first = self.new_start.max(1);
+        LineRange::new(first, first + self.new_lines.saturating_sub(1))
     }
 }
 
@@ -123,6 +127,35 @@ impl Hunk {
 pub struct TreeFile {
     pub path: String,
     pub blob: String,
+}
+
+/// What stands at a path of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    File,
+    /// Its blob is the text of the link.
+    Symlink,
+    /// Its id is a commit of another repository.
+    Submodule,
+}
+
+/// A path of a snapshot's tree that is no folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub path: String,
+    pub kind: EntryKind,
+    pub id: String,
+    /// The `.gitignore` files of the same tree ignore it: somebody added it nevertheless.
+    pub is_ignored: bool,
+}
+
+/// A snapshot's tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// By path.
+    pub entries: Vec<Entry>,
+    /// Whether it is all of the tree: not for trees of more than a million files, and partial clones.
+    pub complete: bool,
 }
 
 /// What a line of a diff is.

@@ -1,10 +1,12 @@
-//! Reviewers: who reads the code. `builtin` needs no network and no key.
+//! Reviewers: who reads the code. `builtin` needs no network and no key; `http` talks to models.
 //!
 //! Invariants: a reviewer reads the snapshot's objects only, never the working tree; it records nothing itself, what it
 //! reports is data for the engine.
 
 pub mod builtin;
 pub mod chat;
+pub mod command;
+pub mod http;
 
 use thiserror::Error;
 

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::{Coverage, Disposition, Finding, RunRecord, SCHEMA_VERSION};
+use crate::domain::{Coverage, Disposition, Finding, Rejected, RunRecord, SCHEMA_VERSION};
 
 /// Keys of a run that its record leaves out when there is nothing to say.
 const OPTIONAL_OF_RUN: [&str; 8] = [
@@ -29,6 +29,7 @@ pub fn run(run: &RunRecord) -> Value {
         value.entry(key).or_insert(Value::Null);
     }
     value.entry("reuse_count").or_insert_with(|| json!(0));
+    value.entry("paused").or_insert_with(|| json!(false));
     if let Some(Value::Object(coverage)) = value.get_mut("coverage") {
         coverage.remove("files");
         coverage.remove("left_out");
@@ -52,13 +53,29 @@ pub fn coverage(coverage: &Coverage) -> Value {
     Value::Object(value)
 }
 
-/// What `review --wait` and `show RUN` print: `run`, `findings`, `coverage`, `notes`.
-pub fn review(record: &RunRecord, findings: &[Finding], covered: &Coverage, notes: &[String]) -> Value {
+/// A report that was set aside, with every key.
+pub fn rejected(rejected: &Rejected) -> Value {
+    let mut report = encoded(&rejected.report);
+    for key in ["severity", "priority", "confidence", "replacement", "replaced"] {
+        report.entry(key).or_insert(Value::Null);
+    }
+    json!({ "report": report, "reason": rejected.reason })
+}
+
+/// What `review --wait` and `show RUN` print: `run`, `findings`, `coverage`, `notes`, `rejected`.
+pub fn review(
+    record: &RunRecord,
+    findings: &[Finding],
+    covered: &Coverage,
+    notes: &[String],
+    set_aside: &[Rejected],
+) -> Value {
     versioned([
         ("run", run(record)),
         ("findings", findings.iter().map(finding).collect()),
         ("coverage", coverage(covered)),
         ("notes", json!(notes)),
+        ("rejected", set_aside.iter().map(rejected).collect()),
     ])
 }
 

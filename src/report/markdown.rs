@@ -8,10 +8,17 @@ use std::collections::BTreeMap;
 use super::look::Look;
 use super::text;
 use crate::domain::text::{lines, one_line};
-use crate::domain::{Coverage, Finding, FindingStatus, RunRecord, RunStatus};
+use crate::domain::{Coverage, Finding, FindingStatus, Rejected, RunRecord, RunStatus};
 
 /// A review with its findings by file.
-pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Coverage, notes: &[String]) -> String {
+pub fn review(
+    look: &Look,
+    run: &RunRecord,
+    findings: &[Finding],
+    coverage: &Coverage,
+    notes: &[String],
+    rejected: &[Rejected],
+) -> String {
     let mut page = format!("## Review of {}\n\n", code(&run.scope.to_string()));
     if run.status != RunStatus::Completed {
         page.push_str(&format!("**{}**\n\n", escape(&text::ending(&plain(look), run))));
@@ -29,6 +36,9 @@ pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Cov
     page.push_str(&by_file(findings));
     for note in notes {
         page.push_str(&format!("> {}\n", escape(note)));
+    }
+    if !rejected.is_empty() {
+        page.push_str(&format!("> {}\n", escape(&text::set_aside_count(rejected.len()))));
     }
     page
 }

@@ -7,12 +7,21 @@ use std::collections::BTreeMap;
 use super::look::{Look, Paint};
 use crate::domain::text::{count, lines, one_line};
 use crate::domain::{
-    Coverage, Disposition, Finding, FindingCounts, FindingStatus, LeftOut, Priority, RunRecord, RunStatus,
+    Coverage, Disposition, Finding, FindingCounts, FindingStatus, LeftOut, Priority, Rejected, Reported, RunRecord,
+    RunStatus,
 };
 
 /// The findings of a run by file, then a line with counts and coverage.
-pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Coverage, notes: &[String]) -> String {
+pub fn review(
+    look: &Look,
+    run: &RunRecord,
+    findings: &[Finding],
+    coverage: &Coverage,
+    notes: &[String],
+    rejected: &[Rejected],
+) -> String {
     let mut text = by_file(look, findings);
+    text.push_str(&set_aside(look, rejected));
     for note in notes {
         text.push_str(&look.paint(Paint::Faint, look.wrap(&format!("note: {}", one_line(note)), 0).trim_end()));
         text.push('\n');
@@ -28,6 +37,39 @@ pub fn review(look: &Look, run: &RunRecord, findings: &[Finding], coverage: &Cov
         text.push_str(&format!("  {line}\n"));
     }
     text
+}
+
+/// The reports of a model that did not hold against the code, with the reasons; empty when there are none.
+pub fn set_aside(look: &Look, rejected: &[Rejected]) -> String {
+    if rejected.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{}\n", look.paint(Paint::Faint, &set_aside_count(rejected.len())));
+    for Rejected { report, reason } in rejected {
+        let said = format!("{}  {}: {}", reported_place(report), one_line(&report.title), one_line(reason));
+        for line in look.wrap(&said, 2).lines() {
+            text.push_str(&format!("{}\n", look.paint(Paint::Faint, line)));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// `3 reports set aside: they do not hold against the code`.
+pub fn set_aside_count(n: usize) -> String {
+    format!(
+        "{} set aside: {} not hold against the code",
+        count(n, "report"),
+        if n == 1 { "it does" } else { "they do" }
+    )
+}
+
+/// Where a model says something is: a path, and lines when it named any.
+pub fn reported_place(report: &Reported) -> String {
+    match report.line_start {
+        0 => one_line(&report.path).into_owned(),
+        start => format!("{}:{}", one_line(&report.path), lines_of(start, report.line_end.max(start))),
+    }
 }
 
 /// The files that a run left out when there was nothing else: then their number is not enough.
@@ -190,7 +232,7 @@ pub fn run(look: &Look, run: &RunRecord) -> String {
     let mut text = format!(
         "{}  {}\n",
         look.paint(Paint::Strong, run.run_id.as_str()),
-        look.paint(Paint::of_run(run.status), run.status.word())
+        look.paint(Paint::of_run(run.status), if run.is_paused() { "paused" } else { run.status.word() })
     );
     let commit = |id: &str| id.get(..12).unwrap_or(id).to_owned();
     let usage = run.tokens.total();

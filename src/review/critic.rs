@@ -23,7 +23,8 @@ pub enum Verdict {
 pub struct Critic {
     /// In the order of acceptance, with those that gave way.
     seen: Vec<Seen>,
-    ids: HashSet<FindingId>,
+    /// Indices into `seen`.
+    ids: HashMap<FindingId, usize>,
     by_place: HashMap<(String, Kind), Place>,
     standing: usize,
 }
@@ -68,7 +69,7 @@ fn strength(finding: &Finding) -> Strength {
 impl Critic {
     /// Takes a finding in unless the run has it already. Also how a journal is replayed.
     pub fn admit(&mut self, finding: &Finding) -> Verdict {
-        if self.ids.contains(&finding.finding_id) {
+        if self.ids.contains_key(&finding.finding_id) {
             return Verdict::Duplicate;
         }
         let place = (finding.repo_relative_path.clone(), finding.kind);
@@ -86,15 +87,25 @@ impl Critic {
         let interval = Interval { end: finding.line_end, index: self.seen.len() };
         here.entry(strength).or_default().insert(finding.line_start, interval);
         self.standing += 1;
-        self.ids.insert(finding.finding_id.clone());
+        self.ids.insert(finding.finding_id.clone(), self.seen.len());
         self.seen.push(Seen { finding: finding.clone(), standing: Standing::Stands });
         Verdict::Accepted
     }
 
     /// Puts a finding in the place of the one with its id; its lines stay those that were accepted.
     pub fn restate(&mut self, finding: &Finding) {
-        if let Some(seen) = self.seen.iter_mut().find(|seen| seen.finding.finding_id == finding.finding_id) {
+        if let Some(seen) = self.ids.get(&finding.finding_id).and_then(|&index| self.seen.get_mut(index)) {
             seen.finding = finding.clone();
+        }
+    }
+
+    /// Takes a finding out again; it still stands against weaker reports of the same.
+    pub fn withdraw(&mut self, id: &FindingId) {
+        let seen = self.seen.iter_mut().find(|seen| &seen.finding.finding_id == id);
+        if let Some(seen) = seen
+            && std::mem::replace(&mut seen.standing, Standing::GaveWay) == Standing::Stands
+        {
+            self.standing -= 1;
         }
     }
 
@@ -117,14 +128,7 @@ impl Critic {
             .filter(|seen| seen.standing == Standing::Stands)
             .map(|seen| seen.finding.clone())
             .collect();
-        standing.sort_by(|a, b| {
-            let key = |f: &Finding| (f.priority, f.line_start, f.line_end, f.kind);
-            a.priority
-                .cmp(&b.priority)
-                .then_with(|| a.repo_relative_path.cmp(&b.repo_relative_path))
-                .then_with(|| key(a).cmp(&key(b)))
-                .then_with(|| a.finding_id.cmp(&b.finding_id))
-        });
+        by_urgency(&mut standing);
         standing
     }
 
@@ -136,6 +140,18 @@ impl Critic {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// The urgent ones first, then by place.
+pub(super) fn by_urgency(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| {
+        let key = |f: &Finding| (f.priority, f.line_start, f.line_end, f.kind);
+        a.priority
+            .cmp(&b.priority)
+            .then_with(|| a.repo_relative_path.cmp(&b.repo_relative_path))
+            .then_with(|| key(a).cmp(&key(b)))
+            .then_with(|| a.finding_id.cmp(&b.finding_id))
+    });
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::plan::{Plan, Report, Unit, UnitKind};
 use super::replay::{Replayed, count};
-use super::{Critic, Verdict, summary};
+use super::{Critic, Spent, Verdict, summary};
 use crate::domain::{
     CancelReason, Coverage, ErrorClass, Finding, FindingCounts, LeftOut, LeftOutReason, Rejected, RunEvent, RunStatus,
 };
@@ -45,6 +45,8 @@ pub struct Outcome {
     pub rejected: Vec<Rejected>,
     pub failure: Option<(ErrorClass, String)>,
     pub cancel: Option<CancelReason>,
+    /// Nothing, for the built-in reviewer.
+    pub spent: Spent,
 }
 
 /// The engine of one run.
@@ -247,6 +249,7 @@ impl Engine {
             rejected: self.journal.rejected.clone(),
             failure: failure.filter(|_| status == RunStatus::Failed),
             cancel,
+            spent: Spent::default(),
         }))
     }
 

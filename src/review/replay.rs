@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::{Critic, Outcome};
+use super::{Critic, Outcome, Spent};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, Rejected, RunEvent, RunStatus,
-    text,
+    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, Opinion, Rejected, RunEvent,
+    RunStatus, text,
 };
 
 /// The counts of a plan.
@@ -34,6 +34,7 @@ pub struct Replayed {
     pub cancel_asked: Option<CancelReason>,
     pub failure: Option<(ErrorClass, String)>,
     pub finished: Option<RunStatus>,
+    pub spent: Spent,
 }
 
 impl Replayed {
@@ -71,15 +72,23 @@ impl Replayed {
                 RunEvent::CancelAsked { reason } => state.cancel_asked = Some(*reason),
                 RunEvent::Failed { class, summary } => state.failure = Some((*class, summary.clone())),
                 RunEvent::Finished { status } => state.finished = Some(*status),
+                RunEvent::TurnAsked { window, .. } => {
+                    state.spent.window_peak = state.spent.window_peak.max(window.tokens);
+                }
+                RunEvent::TurnAnswered { response, cost, taken_over, .. } => {
+                    if !taken_over {
+                        state.spent.add(&response.usage, *cost, &response.model);
+                    }
+                }
                 RunEvent::Restated { finding, .. } => state.critic.restate(finding),
+                RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => state.critic.withdraw(finding_id),
                 RunEvent::Rejected { rejected, .. } => {
                     if !state.rejected.contains(rejected) {
                         state.rejected.push((**rejected).clone());
                     }
                 }
                 RunEvent::Phase { .. }
-                | RunEvent::TurnAsked { .. }
-                | RunEvent::TurnAnswered { .. }
+                | RunEvent::Judged { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }
                 | RunEvent::Repeated { .. }
@@ -157,6 +166,7 @@ impl Replayed {
             rejected: self.rejected.clone(),
             failure: None,
             cancel: self.cancel_asked,
+            spent: self.spent.clone(),
         }
     }
 }

@@ -15,6 +15,8 @@
 //! - *Asking for an end.* The asker writes `cancel_reason` into the run's record and leaves the status; the worker sees
 //!   it at its next look and ends the run. A worker that does not within [`Runner::ANSWER`] is killed with its process
 //!   group, and the asker settles the run.
+//! - *Pausing.* The asker writes `paused` into the run's record; the worker sees it at its next look, lets the answer
+//!   that is on its way come in, and asks for nothing until it is taken back.
 //! - *Settling.* A run that says working while its lock is free is settled by whoever finds it and holds its lock
 //!   meanwhile: completed from its output when that was written, ended as asked, pending again for the next attempt, or
 //!   lost with everything its journal holds.
@@ -22,14 +24,22 @@
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
 mod cancel;
+mod converse;
+mod examine;
+mod identity;
 mod known;
+mod model;
+mod pause;
 mod process;
 mod recover;
 mod request;
 mod settle;
 mod start;
+mod trial;
 mod wait;
 mod work;
+
+pub use trial::{ToolsTried, Trial, try_out};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +49,7 @@ use crate::domain::{RunId, RunRecord, Scope, Source};
 use crate::git::{Filter, GitError, Repo};
 use crate::policy::Decision;
 use crate::provider::builtin;
+use crate::provider::chat::ChatError;
 use crate::store::{Store, StoreError};
 
 /// Everything a request needs; cheap to make, one per process.
@@ -92,6 +103,19 @@ pub enum Cancelled {
     AlreadyOver,
 }
 
+/// What became of a wish to pause a run, or to let it go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pausing {
+    /// It is on record; the worker heeds it before its next request.
+    Recorded,
+    /// It was so already.
+    Already,
+    /// The run has ended.
+    Over,
+    /// Its reviewer asks nobody anything: there are no turns to pause between.
+    NoTurns,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     #[error(transparent)]
@@ -104,6 +128,13 @@ pub enum RunnerError {
     Spawn { program: String, source: std::io::Error },
     #[error("cannot use the thresholds of the built-in reviewer: {0}")]
     Limits(#[from] builtin::limits::LimitsError),
+    #[error(transparent)]
+    Config(#[from] crate::config::ConfigError),
+    /// A reviewer that cannot be talked to.
+    #[error(transparent)]
+    Reviewer(#[from] ChatError),
+    #[error("the engine of {run} stopped without an end; this is a fault of revdeck")]
+    Stuck { run: RunId },
     #[error("the worker of {run} (process {worker}) does not end although it was killed; it may hang in the kernel")]
     Unkillable { run: RunId, worker: u32 },
 }
@@ -116,18 +147,5 @@ impl Runner {
 
     fn filter(&self) -> Filter {
         Filter { max_file_bytes: self.settings.max_file_bytes, ignored_paths: self.settings.ignored_paths.clone() }
-    }
-
-    /// The name of a reviewer that exists.
-    fn reviewer_name(&self, wanted: Option<&str>) -> Result<String, RunnerError> {
-        match wanted.unwrap_or(&self.settings.default_reviewer) {
-            Self::BUILTIN => Ok(Self::BUILTIN.to_owned()),
-            name => Err(RunnerError::UnknownReviewer { name: name.to_owned(), known: Self::BUILTIN.to_owned() }),
-        }
-    }
-
-    /// What a review by the built-in reviewer depends on beside the code.
-    fn policy_version(&self) -> String {
-        builtin::reviewer::policy_version(&self.settings.smells)
     }
 }

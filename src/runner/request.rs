@@ -47,7 +47,7 @@ impl Runner {
     /// No such reviewer or revision, and whatever keeps git or the store from working. That no worker could be started
     /// is not among them: the run is recorded and starts with the next command.
     pub fn request(&self, request: &ReviewRequest) -> Result<Requested, RunnerError> {
-        let reviewer = self.reviewer_name(request.reviewer.as_deref())?;
+        let identity = self.identity(request.reviewer.as_deref())?;
         // Before the code is looked at: what is said meanwhile may already speak of other code.
         let triage_bytes = self.store.triage_bytes()?;
         let snapshot = self.freeze(request)?;
@@ -55,16 +55,16 @@ impl Runner {
             scope: snapshot.scope.clone(),
             scope_hash: snapshot.scope_hash.clone(),
             diff_fingerprint: snapshot.diff_fingerprint.clone(),
-            prompt_policy_version: self.policy_version(),
-            reviewer,
-            model: String::new(),
-            reasoning_effort: String::new(),
+            prompt_policy_version: identity.policy_version.clone(),
+            reviewer: identity.reviewer.clone(),
+            model: identity.model.clone(),
+            reasoning_effort: identity.effort.clone(),
             branch: snapshot.branch.clone(),
             worktree: snapshot.worktree.to_string_lossy().into_owned(),
             files: snapshot.change.files.len(),
             left_out: snapshot.change.left_out.len(),
             force: request.force,
-            prompt_estimate: 0,
+            prompt_estimate: Self::estimate(&identity, changed_lines(&snapshot)),
         };
         let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
         let mut dead = Dead::SettleFirst;
@@ -203,6 +203,7 @@ impl Runner {
             model: wish.model.clone(),
             reasoning_effort: wish.reasoning_effort.clone(),
             attempt: 0,
+            paused: false,
             follow_up_count: 0,
             phase_timings: PhaseTimings::default(),
             prompt_estimate: wish.prompt_estimate,
@@ -308,6 +309,12 @@ impl Runner {
         }
         Ok(())
     }
+}
+
+/// Lines that the change adds or takes away.
+fn changed_lines(snapshot: &Snapshot) -> u64 {
+    let hunks = snapshot.change.files.iter().flat_map(|file| &file.hunks);
+    hunks.map(|hunk| u64::from(hunk.old_lines) + u64::from(hunk.new_lines)).sum()
 }
 
 fn changed_paths(snapshot: &Snapshot) -> Vec<String> {

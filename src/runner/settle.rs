@@ -2,10 +2,11 @@
 
 use super::{Runner, RunnerError};
 use crate::domain::{
-    ErrorClass, Finding, FindingStatus, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Time,
+    CancelReason, ErrorClass, Finding, FindingStatus, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus,
+    SCHEMA_VERSION, Time,
 };
 use crate::policy::{self, ClaimOrder, Evidence};
-use crate::review::{Outcome, Replayed};
+use crate::review::{Outcome, Replayed, Spent};
 use crate::store::{Locked, View};
 
 /// Milliseconds from one moment to another; 0 when the clock went backwards.
@@ -36,6 +37,11 @@ pub(super) fn own_up(outcome: &mut Outcome, failure: Option<(ErrorClass, String)
     }
 }
 
+/// Writes what a run has cost into its record.
+pub(super) fn account(spent: &Spent, record: &mut RunRecord) {
+    (record.tokens, record.cost, record.window_peak) = (spent.usage, spent.cost, spent.window_peak);
+}
+
 /// Writes an outcome into a record.
 pub(super) fn apply(outcome: &Outcome, timings: PhaseTimings, record: &mut RunRecord) {
     record.status = outcome.status;
@@ -44,6 +50,9 @@ pub(super) fn apply(outcome: &Outcome, timings: PhaseTimings, record: &mut RunRe
     record.finding_counts = outcome.counts;
     record.finding_digests =
         outcome.findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
+    if outcome.spent.turns > 0 {
+        account(&outcome.spent, record);
+    }
     record.summary.clone_from(&outcome.summary);
     if let Some((class, text)) = &outcome.failure {
         record.error_class = Some(*class);
@@ -148,8 +157,13 @@ impl Runner {
 
 /// The status of a run that ends because somebody asked.
 pub(super) fn ended_as(record: &RunRecord) -> RunStatus {
-    match record.cancel_reason {
-        Some(crate::domain::CancelReason::Superseded) => RunStatus::Superseded,
+    record.cancel_reason.map_or(RunStatus::Cancelled, status_of)
+}
+
+/// The status of a run that ends for this reason.
+pub(super) fn status_of(reason: CancelReason) -> RunStatus {
+    match reason {
+        CancelReason::Superseded => RunStatus::Superseded,
         _ => RunStatus::Cancelled,
     }
 }

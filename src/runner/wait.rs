@@ -27,9 +27,16 @@ impl Runner {
         let mut tail = self.store.tail();
         let _stop = StopOnDrop(tail.stopper());
         let (sender, changes) = channel();
-        let watcher = std::thread::Builder::new()
-            .name("store-tail".to_owned())
-            .spawn(move || while tail.wait() == Changed::Store && sender.send(()).is_ok() {});
+        let watcher = std::thread::Builder::new().name("store-tail".to_owned()).spawn(move || {
+            loop {
+                match tail.wait() {
+                    Changed::Store if sender.send(()).is_ok() => {}
+                    // What a worker is doing this moment changes no record.
+                    Changed::Pulse => {}
+                    Changed::Store | Changed::Stopped => return,
+                }
+            }
+        });
         if let Err(error) = watcher {
             tracing::warn!(%error, "the store is looked at twice a second only");
         }

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use super::settle::{self, milliseconds};
 use super::{Runner, RunnerError, known, process};
 use crate::domain::{
-    CancelReason, ErrorClass, Finding, FindingId, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Time,
+    CancelReason, ErrorClass, Finding, FindingId, JournalEntry, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus,
+    Time,
 };
 use crate::git::{Change, FileChange};
-use crate::provider::builtin::reviewer::{BuiltinReviewer, Snapshot};
 use crate::provider::{self, Reviewer, ReviewerError};
 use crate::review::{self, Effect, Engine, Event, Outcome, Plan, PlannedFile, Replayed, UnitKind};
 use crate::store::{Journal, RunLock, StoreError, View};
@@ -108,26 +108,18 @@ impl Runner {
         })
     }
 
-    /// The reviewer of a run.
-    fn reviewer(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
-        self.reviewer_name(Some(&record.reviewer))?;
-        let repo = crate::git::Repo::discover(&self.repo.root())?;
-        let snapshot = Snapshot {
-            run_id: record.run_id.clone(),
-            commit: record.snapshot_commit.clone(),
-            filter: self.filter(),
-            cache: Some(self.paths.cache.join("copies").join(self.repo.key())),
-        };
-        Ok(Box::new(BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?))
-    }
-
     /// Ends a run whose worker met an error of ours, as far as the store still takes it.
     fn give_up(&self, run: &RunId, error: &RunnerError) -> Result<(), RunnerError> {
         let class = match error {
             RunnerError::Git(_) => ErrorClass::Git,
             RunnerError::Store(_) => ErrorClass::Store,
-            RunnerError::UnknownReviewer { .. } | RunnerError::Limits(_) => ErrorClass::Configuration,
-            RunnerError::Spawn { .. } | RunnerError::Unkillable { .. } => ErrorClass::Internal,
+            RunnerError::UnknownReviewer { .. } | RunnerError::Limits(_) | RunnerError::Config(_) => {
+                ErrorClass::Configuration
+            }
+            RunnerError::Reviewer(error) => error.class,
+            RunnerError::Spawn { .. } | RunnerError::Unkillable { .. } | RunnerError::Stuck { .. } => {
+                ErrorClass::Internal
+            }
         };
         let Some(record) = self.store.run(run)? else { return Ok(()) };
         let entries = self.store.read_journal(run)?;
@@ -139,13 +131,13 @@ impl Runner {
 }
 
 /// A run in the hands of its worker.
-struct Worker<'a> {
-    runner: &'a Runner,
-    record: RunRecord,
+pub(super) struct Worker<'a> {
+    pub(super) runner: &'a Runner,
+    pub(super) record: RunRecord,
     journal: Journal,
     /// Entries that are not written yet: they go together, before anything that could not be taken back.
-    buffer: Vec<RunEvent>,
-    asked: Asked<'a>,
+    pub(super) buffer: Vec<RunEvent>,
+    pub(super) asked: Asked<'a>,
     /// The runs that first reported what this run reports; loaded with the first finding.
     earlier: Option<Arc<View>>,
     timings: PhaseTimings,
@@ -176,7 +168,7 @@ impl<'a> Worker<'a> {
         let frozen = self.now();
         self.timings.snapshot_ms += milliseconds(began, frozen);
         let mut outcome = match change {
-            Ok(change) => self.review(change, replayed)?,
+            Ok(change) => self.review(&change, replayed, &entries)?,
             Err(error) => {
                 let text = format!("the snapshot is gone or cannot be read: {error}");
                 self.buffer.push(RunEvent::Failed { class: ErrorClass::Git, summary: text.clone() });
@@ -202,11 +194,13 @@ impl<'a> Worker<'a> {
         let own = store.read_journal(&self.record.run_id)?;
         let mut ids: HashSet<FindingId> = HashSet::new();
         let mut paths: HashSet<String> = HashSet::new();
+        let mut answers = 0;
         for entry in &own {
             match &entry.event {
                 RunEvent::Finding { finding } => drop(ids.insert(finding.finding_id.clone())),
                 RunEvent::Covered { file } => drop(paths.insert(file.path.clone())),
                 RunEvent::LeftOut { file } => drop(paths.insert(file.path.clone())),
+                RunEvent::TurnAnswered { .. } => answers += 1,
                 _ => {}
             }
         }
@@ -215,6 +209,15 @@ impl<'a> Worker<'a> {
                 RunEvent::Finding { mut finding } if ids.insert(finding.finding_id.clone()) => {
                     self.stamp(&mut finding)?;
                     self.buffer.push(RunEvent::Finding { finding });
+                }
+                // Paid for, and made into findings again by the engine.
+                RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, .. } => {
+                    if answers > 0 {
+                        answers -= 1;
+                        continue;
+                    }
+                    let taken_over = true;
+                    self.buffer.push(RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, taken_over });
                 }
                 RunEvent::Covered { file } if paths.insert(file.path.clone()) => {
                     self.buffer.push(RunEvent::Covered { file });
@@ -225,18 +228,28 @@ impl<'a> Worker<'a> {
         self.flush()
     }
 
-    fn review(&mut self, change: Change, replayed: Replayed) -> Result<Outcome, RunnerError> {
-        self.failure.clone_from(&replayed.failure);
-        let mut reviewer = self.runner.reviewer(&self.record)?;
-        let version = reviewer.policy_version();
-        let plan = self.plan(&change, reviewer.as_ref());
+    fn review(
+        &mut self,
+        change: &Change,
+        replayed: Replayed,
+        entries: &[JournalEntry],
+    ) -> Result<Outcome, RunnerError> {
+        let identity = self.runner.identity(Some(&self.record.reviewer))?;
         self.buffer.push(RunEvent::Phase { status: RunStatus::Reviewing });
         let now = self.now();
         self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
             record.status = RunStatus::Reviewing;
             // What is in force now, should the settings have changed since the request.
-            record.prompt_policy_version = version;
+            record.prompt_policy_version = identity.policy_version;
         })?;
+        if identity.reviewer != Runner::BUILTIN {
+            // What an earlier attempt failed by is what this one tries again.
+            let plan = self.plan(change, None);
+            return self.converse(change, plan, entries);
+        }
+        self.failure.clone_from(&replayed.failure);
+        let mut reviewer = self.runner.builtin(&self.record)?;
+        let plan = self.plan(change, Some(reviewer.as_ref()));
         let mut engine = Engine::new();
         let mut effects = engine.handle(Event::Started(plan, Box::new(replayed)));
         loop {
@@ -256,7 +269,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn plan(&self, change: &Change, reviewer: &dyn Reviewer) -> Plan {
+    /// `reviewer` is who reviews in units; a model does not.
+    fn plan(&self, change: &Change, reviewer: Option<&dyn Reviewer>) -> Plan {
         let files = change.files.iter().map(|file| PlannedFile {
             path: file.path.clone(),
             hunks: file.hunks.iter().map(|hunk| hunk.new_range()).collect(),
@@ -271,8 +285,8 @@ impl<'a> Worker<'a> {
         Plan {
             files: files.collect(),
             left_out,
-            unit_files: reviewer.files_per_unit(),
-            whole: reviewer.looks_at_the_whole(),
+            unit_files: reviewer.map_or(1, Reviewer::files_per_unit),
+            whole: reviewer.is_some_and(Reviewer::looks_at_the_whole),
         }
     }
 
@@ -314,7 +328,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Writes into a finding which runs reported it, where its details will be and when.
-    fn stamp(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
+    pub(super) fn stamp(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
         let view = match &self.earlier {
             Some(view) => view,
             None => self.earlier.insert(self.runner.store.view()?),
@@ -342,18 +356,18 @@ impl<'a> Worker<'a> {
     }
 
     /// Makes durable what has happened so far.
-    fn flush(&mut self) -> Result<(), RunnerError> {
+    pub(super) fn flush(&mut self) -> Result<(), RunnerError> {
         let events = std::mem::take(&mut self.buffer);
         Ok(self.journal.append_all(self.runner.ambient.now(), &events)?)
     }
 
-    fn now(&self) -> Time {
+    pub(super) fn now(&self) -> Time {
         self.runner.ambient.now()
     }
 }
 
 /// Whether the run's end was asked for: a look at the size of a file, and at the record only when it has grown.
-struct Asked<'a> {
+pub(super) struct Asked<'a> {
     runner: &'a Runner,
     run: RunId,
     file: PathBuf,
@@ -368,7 +382,7 @@ impl<'a> Asked<'a> {
         Self { runner, run, file, looked: Cell::new(None), size: Cell::new(0), answer: Cell::new(None) }
     }
 
-    fn look(&self) -> Option<CancelReason> {
+    pub(super) fn look(&self) -> Option<CancelReason> {
         if self.answer.get().is_some() || self.looked.get().is_some_and(|looked| looked.elapsed() < LOOK) {
             return self.answer.get();
         }

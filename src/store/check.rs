@@ -156,7 +156,7 @@ impl Store {
         }
         self.check_outputs(mode, &mut report)?;
         self.check_runs(mode, &mut report)?;
-        for folder in [self.root.clone(), self.root.join("outputs")] {
+        for folder in [self.root.clone(), self.root.join("outputs"), self.root.join("events")] {
             check_leftovers(&folder, mode, &mut report)?;
         }
         #[cfg(unix)]

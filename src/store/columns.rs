@@ -47,7 +47,9 @@ pub(super) struct RunCol {
     pub(super) status: u8,
     /// 1 when the run has ended and its findings are in the table for good.
     pub(super) settled: u8,
-    unused: [u8; 2],
+    /// 1 while a person has stopped the run for a while.
+    paused: u8,
+    unused: u8,
 }
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -139,7 +141,8 @@ impl Columns {
             id: text.replace(old.id, &line.run_id),
             status: line.status as u8,
             settled: old.settled,
-            unused: [0; 2],
+            paused: u8::from(line.paused),
+            unused: 0,
             epoch: line.epoch,
             created_ms: line.created_at.as_millisecond(),
             updated_ms: line.updated_at.as_millisecond(),
@@ -268,6 +271,7 @@ impl Columns {
             hunks_total: column.hunks_total,
             hunks_covered: column.hunks_covered,
             attempt: column.attempt,
+            paused: column.paused != 0,
             epoch: column.epoch,
             superseded_by: text.word(column.superseded_by),
             cancel_reason: text.word(column.cancel_reason),
@@ -306,7 +310,8 @@ impl Columns {
             id: text.push(row.id),
             status: row.status as u8,
             settled: 1,
-            unused: [0; 2],
+            paused: u8::from(row.paused),
+            unused: 0,
             epoch: row.epoch,
             created_ms: row.created_ms,
             updated_ms: row.updated_ms,

@@ -81,6 +81,7 @@ fn sync_of(event: &RunEvent) -> Sync {
         | RunEvent::TurnAnswered { .. }
         | RunEvent::Restated { .. }
         | RunEvent::Rejected { .. }
+        | RunEvent::Judged { .. }
         | RunEvent::Paused
         | RunEvent::Resumed
         | RunEvent::Phase { .. }

@@ -10,6 +10,7 @@
 //! | `lock` | the store's lock, and each run's as the proof of liveness |
 //! | `record` | run records: the latest of a run, changes that keep unknown fields |
 //! | `journal` | a run's journal: append, read, follow |
+//! | `pulse` | what a working run is doing this moment |
 //! | `output` | outputs, findings by id, dispositions |
 //! | [`triage`] | undo and redo, pure |
 //! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
@@ -31,8 +32,10 @@ mod lock;
 mod output;
 mod parse;
 mod prune;
+mod pulse;
 mod record;
 mod shelf;
+mod spending;
 mod tail;
 pub mod triage;
 mod view;
@@ -41,6 +44,8 @@ pub use check::{Problem, Report};
 pub use error::StoreError;
 pub use journal::{Follow, Journal};
 pub use prune::Pruned;
+pub use pulse::{Pulse, PulseState, PulseWriter};
+pub use spending::{Paid, Spending, Total};
 pub use tail::{Changed, Stopper, Tail};
 pub use view::{FindingRow, RunRow, View, ViewBuilder};
 

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use super::files::{self, Existing};
 use super::{Store, StoreError, View};
 use crate::domain::{
-    Coverage, Disposition, Finding, FindingId, FindingStatus, RunEvent, RunId, RunOutput, RunRecord, SCHEMA_VERSION,
+    Coverage, Disposition, Finding, FindingId, FindingStatus, Opinion, RunEvent, RunId, RunOutput, RunRecord,
+    SCHEMA_VERSION,
 };
 
 #[derive(Deserialize)]
@@ -112,8 +113,13 @@ impl Store {
                 RunEvent::LeftOut { file } => coverage.left_out.push(file),
                 RunEvent::Note { text } => output.notes.push(text),
                 RunEvent::Failed { summary, .. } => output.notes.push(summary),
+                RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => {
+                    output.findings.retain(|finding| finding.finding_id != finding_id);
+                    seen = output.findings.iter().map(|finding| finding.finding_id.clone()).zip(0..).collect();
+                }
                 RunEvent::Rejected { rejected, .. } => output.rejected.push(*rejected),
-                RunEvent::TurnAsked { .. }
+                RunEvent::Judged { .. }
+                | RunEvent::TurnAsked { .. }
                 | RunEvent::TurnAnswered { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }

@@ -58,6 +58,8 @@ pub(super) struct RunLine<'a> {
     #[serde(default)]
     pub(super) attempt: u32,
     #[serde(default)]
+    pub(super) paused: bool,
+    #[serde(default)]
     pub(super) epoch: u64,
     #[serde(default)]
     pub(super) tokens: Usage,

@@ -1,7 +1,7 @@
 //! Prune: less on disk, nothing forgotten.
 //!
 //! Invariants: outputs, findings and dispositions stay; a journal goes only when the run has ended and its output can be
-//! read; lines that cannot be read or that a newer revdeck wrote stay.
+//! read; lines that cannot be read or that a newer revdeck wrote stay. A pulse that a killed worker left goes with its run's end.
 
 use std::collections::HashMap;
 
@@ -43,10 +43,16 @@ impl Store {
         } else {
             self.locked(|_| self.compact(&mut pruned))?;
         }
+        let view = self.runs_view()?;
+        for (path, bytes) in self.left_pulses(&view)? {
+            if !dry_run {
+                std::fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+            }
+            pruned.bytes += bytes;
+        }
         if keep_days.is_none() && keep_runs.is_none() {
             return Ok(pruned);
         }
-        let view = self.runs_view()?;
         let since =
             keep_days.map_or(i64::MAX, |days| now.as_millisecond().saturating_sub(i64::from(days) * 86_400_000));
         for index in keep_runs.unwrap_or(0)..view.run_count() {

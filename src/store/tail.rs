@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use notify::{EventKind, RecursiveMode, Watcher};
 
@@ -17,6 +17,8 @@ use super::Store;
 pub enum Changed {
     /// Runs, dispositions or a journal changed: [`Store::refresh`] tells what.
     Store,
+    /// Nothing but what a worker is doing this moment: [`Store::pulses`] tells what.
+    Pulse,
     /// [`Stopper::stop`] was called. Every later wait ends like this at once.
     Stopped,
 }
@@ -49,12 +51,25 @@ enum How {
     },
 }
 
-/// Lengths of the files, by path.
-type Signature = BTreeMap<PathBuf, u64>;
+/// What tells that files changed, by path.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Signature {
+    /// Lengths: these only grow, or are replaced by a repair.
+    lengths: BTreeMap<PathBuf, u64>,
+    /// Moments: a pulse is replaced by one that may be as long.
+    pulses: BTreeMap<PathBuf, Option<SystemTime>>,
+}
+
+/// What was touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Touched {
+    Pulse,
+    Store,
+}
 
 enum Message {
     /// A file or folder that the store consists of was made, written, renamed or removed.
-    Touched,
+    Touched(Touched),
     /// The watcher cannot go on.
     Broken(String),
     Stop,
@@ -72,6 +87,8 @@ impl Stopper {
 
 /// Between two returns of [`Tail::wait`] there is at least this long, so that a busy worker does not keep a screen busy.
 const QUIET: Duration = Duration::from_millis(100);
+/// As [`QUIET`], where only pulses changed: no more than five redraws a second, however many runs work.
+const PULSE_QUIET: Duration = Duration::from_millis(200);
 /// How often the files are looked at where they cannot be watched.
 const POLL: Duration = Duration::from_secs(1);
 
@@ -80,7 +97,7 @@ impl Store {
     pub fn tail(&self) -> Tail {
         let (sender, receiver) = channel();
         let root = real(&self.root);
-        let how = watch(&root, &sender).unwrap_or_else(|reason| How::Polling { reason, seen: signature(&root) });
+        let how = watch(&root, &sender).unwrap_or_else(|reason| How::Polling { reason, seen: Signature::of(&root) });
         Tail { root, sender, receiver, how, last: None, stopped: false }
     }
 }
@@ -102,36 +119,38 @@ impl Tail {
     /// Blocks until the store has changed since the last call (or since [`Store::tail`]). Several changes in short order
     /// are one.
     pub fn wait(&mut self) -> Changed {
-        let mut touched = false;
+        let mut touched: Option<Touched> = None;
         loop {
             if self.stopped {
                 return Changed::Stopped;
             }
-            let due = self.last.map(|last| last + QUIET);
-            let patience = match (touched, due) {
-                (true, Some(due)) => Some(due.saturating_duration_since(Instant::now())),
-                (true, None) => Some(Duration::ZERO),
-                (false, _) => matches!(self.how, How::Polling { .. }).then_some(POLL),
+            let patience = match touched {
+                Some(what) => {
+                    let quiet = if what == Touched::Store { QUIET } else { PULSE_QUIET };
+                    let due = self.last.map(|last| last + quiet);
+                    Some(due.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now())))
+                }
+                None => matches!(self.how, How::Polling { .. }).then_some(POLL),
             };
             let message = match patience {
                 Some(patience) => self.receiver.recv_timeout(patience),
                 None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
-            match message {
-                Ok(Message::Touched) => touched = true,
-                Ok(Message::Broken(reason)) => {
-                    self.how = How::Polling { reason, seen: signature(&self.root) };
-                    touched = true;
+            match (message, touched) {
+                (Ok(Message::Touched(what)), _) => touched = touched.max(Some(what)),
+                (Ok(Message::Broken(reason)), _) => {
+                    self.how = How::Polling { reason, seen: Signature::of(&self.root) };
+                    touched = Some(Touched::Store);
                 }
-                Ok(Message::Stop) => self.stopped = true,
-                Err(RecvTimeoutError::Timeout) if touched => {
+                (Ok(Message::Stop), _) => self.stopped = true,
+                (Err(RecvTimeoutError::Timeout), Some(what)) => {
                     self.rearm();
                     self.last = Some(Instant::now());
-                    return Changed::Store;
+                    return if what == Touched::Store { Changed::Store } else { Changed::Pulse };
                 }
-                Err(RecvTimeoutError::Timeout) => touched = self.poll(),
+                (Err(RecvTimeoutError::Timeout), None) => touched = self.poll(),
                 // Cannot happen while this end keeps a sender; a wait that never ends would be the worse answer.
-                Err(RecvTimeoutError::Disconnected) => self.stopped = true,
+                (Err(RecvTimeoutError::Disconnected), _) => self.stopped = true,
             }
         }
     }
@@ -140,16 +159,18 @@ impl Tail {
     fn rearm(&mut self) {
         let How::Watching { watcher, folders } = &mut self.how else { return };
         if let Err(reason) = arm(&self.root, watcher, folders) {
-            self.how = How::Polling { reason, seen: signature(&self.root) };
+            self.how = How::Polling { reason, seen: Signature::of(&self.root) };
         }
     }
 
-    fn poll(&mut self) -> bool {
-        let How::Polling { seen, .. } = &mut self.how else { return false };
-        let now = signature(&self.root);
-        let changed = now != *seen;
-        *seen = now;
-        changed
+    fn poll(&mut self) -> Option<Touched> {
+        let How::Polling { seen, .. } = &mut self.how else { return None };
+        let before = std::mem::replace(seen, Signature::of(&self.root));
+        if before.lengths != seen.lengths {
+            Some(Touched::Store)
+        } else {
+            (before.pulses != seen.pulses).then_some(Touched::Pulse)
+        }
     }
 }
 
@@ -167,8 +188,11 @@ fn watch(root: &Path, sender: &Sender<Message>) -> Result<How, String> {
     let (sender, store) = (sender.clone(), root.to_owned());
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let message = match event {
-            Ok(event) if event.need_rescan() || matters(&event, &store) => Message::Touched,
-            Ok(_) => return,
+            Ok(event) if event.need_rescan() => Message::Touched(Touched::Store),
+            Ok(event) => match touched(&event, &store) {
+                Some(what) => Message::Touched(what),
+                None => return,
+            },
             Err(error) => Message::Broken(error.to_string()),
         };
         let _ = sender.send(message);
@@ -179,20 +203,25 @@ fn watch(root: &Path, sender: &Sender<Message>) -> Result<How, String> {
     Ok(How::Watching { watcher, folders })
 }
 
-/// Whether an event can mean that a view is out of date. Opening and reading do not, nor do locks and temporary files.
-fn matters(event: &notify::Event, root: &Path) -> bool {
+/// What an event can mean to a reader. Opening and reading mean nothing, nor do locks and temporary files.
+fn touched(event: &notify::Event, root: &Path) -> Option<Touched> {
     if matches!(event.kind, EventKind::Access(_)) {
-        return false;
+        return None;
     }
-    event.paths.iter().any(|path| match path.strip_prefix(root) {
+    let of_path = |path: &PathBuf| match path.strip_prefix(root) {
         Ok(inside) => {
-            inside.as_os_str().is_empty()
-                || ["runs.ndjson", "triage.ndjson", "events"].iter().any(|name| inside == Path::new(name))
-                || inside.extension().is_some_and(|extension| extension == "jsonl")
+            let named = ["", "runs.ndjson", "triage.ndjson", "events"].iter().any(|name| inside == Path::new(name));
+            match inside.extension().and_then(|extension| extension.to_str()) {
+                _ if named => Some(Touched::Store),
+                Some("jsonl") => Some(Touched::Store),
+                Some("pulse") => Some(Touched::Pulse),
+                _ => None,
+            }
         }
         // A folder above the store, on the way to it.
-        Err(_) => root.starts_with(path),
-    })
+        Err(_) => root.starts_with(path).then_some(Touched::Store),
+    };
+    event.paths.iter().filter_map(of_path).max()
 }
 
 /// Watches the store's folder and its journals, or the nearest folder above when they are not there yet.
@@ -223,15 +252,25 @@ fn arm(root: &Path, watcher: &mut notify::RecommendedWatcher, folders: &mut Vec<
     Ok(())
 }
 
-fn signature(root: &Path) -> Signature {
-    let journals = std::fs::read_dir(root.join("events")).into_iter().flatten().flatten().map(|entry| entry.path());
-    let files = [root.join("runs.ndjson"), root.join("triage.ndjson")].into_iter().chain(journals);
-    files.filter_map(|file| Some((file.clone(), std::fs::metadata(&file).ok()?.len()))).collect()
+impl Signature {
+    fn of(root: &Path) -> Self {
+        let mut signature = Self::default();
+        let events = std::fs::read_dir(root.join("events")).into_iter().flatten().flatten().map(|entry| entry.path());
+        for file in [root.join("runs.ndjson"), root.join("triage.ndjson")].into_iter().chain(events) {
+            let Ok(metadata) = std::fs::metadata(&file) else { continue };
+            match file.extension().and_then(|extension| extension.to_str()) {
+                Some("pulse") => drop(signature.pulses.insert(file, metadata.modified().ok())),
+                Some("ndjson" | "jsonl") => drop(signature.lengths.insert(file, metadata.len())),
+                _ => {}
+            }
+        }
+        signature
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use notify::event::{AccessKind, AccessMode, CreateKind, DataChange, ModifyKind};
+    use notify::event::{AccessKind, AccessMode, CreateKind, DataChange, ModifyKind, RenameMode};
 
     use super::*;
 
@@ -241,20 +280,25 @@ mod tests {
         let open = EventKind::Access(AccessKind::Open(AccessMode::Any));
         let write = EventKind::Modify(ModifyKind::Data(DataChange::Any));
         let create = EventKind::Create(CreateKind::Any);
+        let rename = EventKind::Modify(ModifyKind::Name(RenameMode::To));
         for (kind, path, expected) in [
-            (write, "/s/review/repo-k/auto-review/runs.ndjson", true),
-            (write, "/s/review/repo-k/auto-review/triage.ndjson", true),
-            (write, "/s/review/repo-k/auto-review/events/ar_1.jsonl", true),
-            (create, "/s/review/repo-k/auto-review/events", true),
-            (create, "/s/review/repo-k", true),
-            (open, "/s/review/repo-k/auto-review/runs.ndjson", false),
-            (write, "/s/review/repo-k/auto-review/store.lock", false),
-            (create, "/s/review/repo-k/auto-review/view.cache", false),
-            (create, "/s/review/repo-k/auto-review/.tmp-x1", false),
-            (create, "/s/review/repo-other", false),
+            (write, "/s/review/repo-k/auto-review/runs.ndjson", Some(Touched::Store)),
+            (write, "/s/review/repo-k/auto-review/triage.ndjson", Some(Touched::Store)),
+            (write, "/s/review/repo-k/auto-review/events/ar_1.jsonl", Some(Touched::Store)),
+            (create, "/s/review/repo-k/auto-review/events", Some(Touched::Store)),
+            (create, "/s/review/repo-k/auto-review", Some(Touched::Store)),
+            (create, "/s/review/repo-k", Some(Touched::Store)),
+            (rename, "/s/review/repo-k/auto-review/events/ar_1.pulse", Some(Touched::Pulse)),
+            (open, "/s/review/repo-k/auto-review/events/ar_1.pulse", None),
+            (open, "/s/review/repo-k/auto-review/runs.ndjson", None),
+            (write, "/s/review/repo-k/auto-review/store.lock", None),
+            (create, "/s/review/repo-k/auto-review/view.cache", None),
+            (create, "/s/review/repo-k/auto-review/.tmp-x1", None),
+            (create, "/s/review/repo-k/auto-review/events/.tmp-x1", None),
+            (create, "/s/review/repo-other", None),
         ] {
             let event = notify::Event::new(kind).add_path(path.into());
-            assert_eq!(matters(&event, root), expected, "{kind:?} {path}");
+            assert_eq!(touched(&event, root), expected, "{kind:?} {path}");
         }
     }
 
@@ -276,11 +320,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().to_owned();
         let (sender, receiver) = channel();
-        let how = How::Polling { reason: "no watches left".into(), seen: signature(&root) };
+        let how = How::Polling { reason: "no watches left".into(), seen: Signature::of(&root) };
         let mut tail = Tail { root: root.clone(), sender, receiver, how, last: None, stopped: false };
         assert_eq!(tail.polling(), Some("no watches left"));
         std::fs::write(root.join("runs.ndjson"), "{}\n").expect("written");
         assert_eq!(tail.wait(), Changed::Store);
+        std::fs::create_dir(root.join("events")).expect("a folder");
+        std::fs::write(root.join("events/ar_1.pulse"), "{}").expect("written");
+        assert_eq!(tail.wait(), Changed::Pulse);
         tail.stopper().stop();
         assert_eq!(tail.wait(), Changed::Stopped);
         assert_eq!(tail.wait(), Changed::Stopped);

@@ -33,6 +33,8 @@ pub struct RunRow<'a> {
     pub hunks_total: u32,
     pub hunks_covered: u32,
     pub attempt: u32,
+    /// A person has stopped it for a while; says nothing about a run that has ended.
+    pub paused: bool,
     pub epoch: u64,
     /// Empty when nothing superseded it.
     pub superseded_by: &'a str,
@@ -46,6 +48,13 @@ pub struct RunRow<'a> {
     pub snapshot_commit: &'a str,
     pub head_commit: &'a str,
     pub worktree: &'a str,
+}
+
+impl RunRow<'_> {
+    /// Whether it waits for a person to let it go on.
+    pub fn is_paused(&self) -> bool {
+        self.paused && !self.status.is_terminal()
+    }
 }
 
 /// A finding in a list, with its present status.

@@ -6,17 +6,19 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::doc::Doc;
+use super::doc::{Doc, FoldKey};
 use super::filter::{self, Filter, Known};
 use super::glyphs::Glyphs;
 use super::keymap::{Context, Keymap};
 use super::layout::{self, Layout};
 use super::line::LineEdit;
+use super::live::Mode;
 use super::loaded::Loaded;
 use super::message::{FileRow, Subject, Tab, TriageLine};
 use super::theme::{Depth, Theme};
 use crate::domain::{FindingStatus, RunStatus, Scope};
-use crate::store::{FindingRow, RunRow, View};
+use crate::runner::Runner;
+use crate::store::{FindingRow, Pulse, RunRow, View};
 
 /// The panes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -145,6 +147,17 @@ pub struct Place {
     pub branch: String,
     /// What the window of a reviewer that talks to a model holds at most, in tokens.
     pub window_tokens: u64,
+    /// Turns of a run at most.
+    pub max_turns: u32,
+    pub budget: Budget,
+}
+
+/// What a run may cost at most, where there is a limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Budget {
+    /// In US dollars.
+    pub cost: Option<f64>,
+    pub tokens: Option<u64>,
 }
 
 /// Decisions on their way, and what is remembered of those made.
@@ -187,6 +200,8 @@ pub struct App {
     pub known: Arc<Known>,
     /// Rows of runs that have not ended, newest first.
     pub active: Vec<u32>,
+    /// What the runs that work do this moment, by their ids.
+    pub pulses: Vec<(String, Pulse)>,
 
     pub focus: Pane,
     /// The list that the detail belongs to.
@@ -221,6 +236,9 @@ pub struct App {
     pub doc: Doc,
     pub doc_width: u16,
     pub scroll: usize,
+    /// The part of the page that can be shown or hidden now, and those that are shown.
+    pub fold: Option<FoldKey>,
+    pub open_folds: HashSet<FoldKey>,
     /// What was asked for and has not come.
     pub loading: Option<(Subject, Tab)>,
     /// What is shown could be other by now: read it again, and show it until the answer is here.
@@ -280,6 +298,7 @@ impl App {
             view: Arc::default(),
             known: Arc::default(),
             active: Vec::new(),
+            pulses: Vec::new(),
             focus: Pane::Findings,
             list: Pane::Findings,
             zoomed: false,
@@ -305,6 +324,8 @@ impl App {
             doc: Doc::default(),
             doc_width: 0,
             scroll: 0,
+            fold: None,
+            open_folds: HashSet::new(),
             loading: None,
             stale: false,
             overlay: Overlay::None,
@@ -321,9 +342,42 @@ impl App {
         layout::of(self.columns, self.rows, self.focus, self.list, self.zoomed)
     }
 
-    /// Rows of a list that fit on the screen.
+    /// Rows of a list, or lines of the page, that fit on the screen.
     pub fn height(&self, pane: Pane) -> usize {
-        usize::from(self.layout().body(pane).map_or(1, |area| area.height)).max(1)
+        let rows = self.layout().body(pane).map_or(1, |area| match pane {
+            Pane::Detail => area.height.saturating_sub(self.head_rows(area.height)),
+            Pane::Runs | Pane::Findings | Pane::Files => area.height,
+        });
+        usize::from(rows).max(1)
+    }
+
+    /// The run that the detail is about.
+    pub fn subject_run(&self) -> Option<RunRow<'_>> {
+        match &self.subject {
+            Subject::Run(id) => self.view.run_index(id).map(|index| self.view.run(index)),
+            Subject::File { .. } | Subject::Finding(_) | Subject::Nothing => None,
+        }
+    }
+
+    /// Rows above the page, of `height`, that say what the run does this moment: they stay where they are while the page
+    /// moves.
+    pub fn head_rows(&self, height: u16) -> u16 {
+        let shown = matches!(self.tab, Tab::Page | Tab::Turns);
+        let live = self.subject_run().filter(|_| shown).and_then(|run| self.live(&run));
+        match (live.map(|live| live.mode), height) {
+            (None, _) | (_, ..6) => 0,
+            (Some(Mode::Paused), _) | (_, 6..16) => 2,
+            // The end of what the model says has a row of its own, also before it says anything: nothing jumps.
+            (Some(_), _) => 3,
+        }
+    }
+
+    /// The pages of what is selected. A run has turns when its reviewer is asked in turns.
+    pub fn tabs(&self) -> &'static [Tab] {
+        const WITH_TURNS: [Tab; 5] = [Tab::Page, Tab::Turns, Tab::Diff, Tab::Log, Tab::Ledger];
+        const WITHOUT: [Tab; 4] = [Tab::Page, Tab::Diff, Tab::Log, Tab::Ledger];
+        let turns = self.subject_run().is_some_and(|run| run.reviewer != Runner::BUILTIN);
+        if turns { &WITH_TURNS } else { &WITHOUT }
     }
 
     /// Which keys apply.
@@ -365,16 +419,25 @@ impl App {
         self.known.status(row)
     }
 
-    /// Whether something is going on that shows the passing of time.
+    /// Whether a run has not ended.
     pub fn is_live(&self) -> bool {
         !self.active.is_empty()
+    }
+
+    /// Whether something on the screen shows the passing of time: a run that is paused does not.
+    pub fn shows_time(&self) -> bool {
+        self.active
+            .iter()
+            .map(|index| self.view.run(*index as usize))
+            .any(|run| !self.live(&run).is_some_and(|live| live.mode == Mode::Paused))
     }
 
     /// The run that the header speaks of: one that works, else one that waits, else the newest.
     pub fn foremost_run(&self) -> Option<RunRow<'_>> {
         let active = || self.active.iter().map(|index| self.view.run(*index as usize));
         active()
-            .find(|run| run.status.is_working())
+            .find(|run| run.status.is_working() && !run.paused)
+            .or_else(|| active().find(|run| run.status.is_working()))
             .or_else(|| active().next())
             .or_else(|| (self.view.run_count() > 0).then(|| self.view.run(0)))
     }

@@ -58,13 +58,47 @@ pub struct Doc {
     pub lines: Vec<Line>,
     /// The line to show first; 0 unless a page has a place that matters.
     pub start: usize,
-    /// The page grows at its end: keep the end in sight.
-    pub follow: bool,
+    pub growth: Growth,
+    /// What can be shown or hidden, from the top down.
+    pub folds: Vec<Fold>,
+}
+
+/// How a page grows while one looks at it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Growth {
+    #[default]
+    Not,
+    /// At its end, which stays in sight for who looks at it.
+    AtEnd,
+    /// As that, and the end is what is shown first.
+    EndFirst,
+}
+
+/// A part of a page below a line that stands for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fold {
+    pub key: FoldKey,
+    /// The line that stands for it.
+    pub line: usize,
+}
+
+/// What a part of a page is about, so that it is found again when the page is read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FoldKey {
+    Turn(u32),
+    /// The reports that were set aside.
+    SetAside,
 }
 
 impl Doc {
     pub fn push(&mut self, line: Line) {
         self.lines.push(line);
+    }
+
+    /// A line that stands for what can be shown or hidden below it.
+    pub fn fold(&mut self, key: FoldKey, line: Line) {
+        self.folds.push(Fold { key, line: self.lines.len() });
+        self.push(line);
     }
 
     pub fn blank(&mut self) {
@@ -158,6 +192,37 @@ pub fn head(text: &str, width: usize) -> (&str, usize) {
     (text, used)
 }
 
+/// A text in at most `width` columns: its end is cut off, between words where that costs little.
+pub fn shorten(text: &str, width: usize, ellipsis: &str) -> String {
+    let (whole, _) = head(text, width);
+    if whole.len() == text.len() {
+        return text.to_owned();
+    }
+    let (cut, _) = head(text, width.saturating_sub(ellipsis.width() + 1));
+    let ends_a_word = text[cut.len()..].starts_with(' ');
+    let words = if ends_a_word { Some(cut.len()) } else { cut.rfind(' ').filter(|at| *at * 3 > cut.len() * 2) };
+    match words {
+        Some(at) => format!("{} {ellipsis}", cut[..at].trim_end()),
+        None => format!("{}{ellipsis}", head(text, width.saturating_sub(ellipsis.width())).0),
+    }
+}
+
+/// The end of a text as one line of at most `width` columns, from the beginning of a word on.
+pub fn last_words(text: &str, width: usize, ellipsis: &str) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    let mut used = ellipsis.width();
+    for word in text.split_whitespace().rev() {
+        used += word.width() + 1;
+        if used > width {
+            words.push(ellipsis);
+            break;
+        }
+        words.push(word);
+    }
+    words.reverse();
+    words.join(" ")
+}
+
 /// The longest end of `text` that is at most `width` columns wide.
 pub fn tail(text: &str, width: usize) -> &str {
     let mut used = 0;
@@ -204,5 +269,25 @@ mod tests {
         assert_eq!(head("abc", 3), ("abc", 3));
         assert_eq!(tail("src/漢字", 3), "字");
         assert_eq!(tail("abc", 9), "abc");
+        for (text, width, expected) in [
+            ("one\n two  three ", 15, "one two three"),
+            ("one two three", 14, "… two three"),
+            ("one two three", 7, "… three"),
+            ("one two three", 6, "…"),
+            ("", 6, ""),
+        ] {
+            assert_eq!(last_words(text, width, "…"), expected, "{text:?} at {width}");
+        }
+        for (text, width, expected) in [
+            ("one two three", 13, "one two three"),
+            ("one two three", 12, "one two …"),
+            ("one two three", 9, "one two …"),
+            ("one two three", 8, "one two…"),
+            ("abcdefghij", 4, "abc…"),
+            ("漢字漢字漢字", 5, "漢字…"),
+            ("x", 0, "…"),
+        ] {
+            assert_eq!(shorten(text, width, "…"), expected, "{text:?} at {width}");
+        }
     }
 }

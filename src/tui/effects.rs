@@ -16,7 +16,7 @@ use super::terminal::Mailbox;
 use crate::config::Ambient;
 use crate::domain::{Actor, Disposition, RunId, Scope, Source, TriageAction};
 use crate::policy;
-use crate::runner::{Cancelled, Requested, ReviewRequest, Runner};
+use crate::runner::{Cancelled, Pausing, Requested, ReviewRequest, Runner, RunnerError};
 use crate::store::{Changed, Store, StoreError, View, triage};
 
 /// Names of threads whose panics are caught: the terminal stays as it is.
@@ -28,6 +28,8 @@ pub struct Effects {
     reader: Sender<Read>,
     writer: Sender<TriageOrder>,
     runner: Sender<Ask>,
+    /// For what must not wait for the runner's other work.
+    control: Sender<Ask>,
     filter: Sender<Command>,
 }
 
@@ -43,11 +45,14 @@ enum Ask {
     Recover,
     Review(Option<Scope>),
     Cancel(RunId),
+    Pause(RunId),
+    Resume(RunId),
 }
 
 impl Effects {
     /// Starts the threads. The store is read at once, runs whose worker is gone are settled.
-    pub fn start(loader: Loader, runner: Runner, ambient: Ambient, messages: Mailbox) -> Self {
+    /// `control` is a second runner; without one everything is done by the first.
+    pub fn start(loader: Loader, runner: Runner, control: Option<Runner>, ambient: Ambient, messages: Mailbox) -> Self {
         let written = Arc::new(AtomicU64::new(0));
         let store = runner.store.clone();
         let (reader, reads) = channel();
@@ -64,9 +69,18 @@ impl Effects {
         worker("triage", messages.clone(), move || write(&store, &ambient, &orders, &written, &send));
         let send = messages.clone();
         worker("runner", messages.clone(), move || ask(&runner, &asks, &send));
+        let control = match control {
+            Some(runner) => {
+                let (control, asks) = channel();
+                let send = messages.clone();
+                worker("control", messages.clone(), move || ask(&runner, &asks, &send));
+                control
+            }
+            None => asker.clone(),
+        };
         let send = messages.clone();
         worker("filter", messages.clone(), move || sift(&filters, &send));
-        let effects = Self { messages, reader, writer, runner: asker, filter };
+        let effects = Self { messages, reader, writer, runner: asker, control, filter };
         effects.give(&effects.runner, Ask::Recover);
         effects
     }
@@ -81,7 +95,9 @@ impl Effects {
             command @ Command::Filter { .. } => self.give(&self.filter, command),
             Command::Triage(order) => self.give(&self.writer, order),
             Command::Review(scope) => self.give(&self.runner, Ask::Review(scope)),
-            Command::Cancel(run) => self.give(&self.runner, Ask::Cancel(run)),
+            Command::Cancel(run) => self.give(&self.control, Ask::Cancel(run)),
+            Command::Pause(run) => self.give(&self.control, Ask::Pause(run)),
+            Command::Resume(run) => self.give(&self.control, Ask::Resume(run)),
             Command::Copy(_) | Command::Edit { .. } | Command::Suspend | Command::Redraw | Command::Quit(_) => {}
         }
     }
@@ -117,30 +133,49 @@ fn worker(name: &str, messages: Mailbox, work: impl FnOnce() + Send + 'static) {
 fn watch(store: &Store, written: &AtomicU64, messages: &Mailbox) {
     let mut tail = store.tail();
     let mut known: Option<Arc<View>> = None;
+    let (mut working, mut pulses) = (Vec::new(), Vec::new());
+    let mut changed = Changed::Store;
     loop {
-        let before = written.load(Ordering::Acquire);
-        let read = match &known {
-            None => store.view(),
-            Some(view) => store.refresh(view),
-        };
-        match read {
-            Ok(view) => {
-                if known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &view)) {
-                    if messages.send(Message::Viewed { view: Arc::clone(&view), written: before }).is_err() {
-                        return;
-                    }
-                    known = Some(view);
-                }
+        if changed == Changed::Store {
+            if !read_view(store, written, messages, &mut known) {
+                return;
             }
-            Err(error) => {
-                if messages.send(Message::StoreTrouble(error.to_string())).is_err() {
-                    return;
-                }
+            working = known.as_deref().map_or_else(Vec::new, at_work);
+        }
+        let beating = store.pulses(&working);
+        if beating != pulses {
+            pulses.clone_from(&beating);
+            if messages.send(Message::Pulses(beating)).is_err() {
+                return;
             }
         }
-        if tail.wait() == Changed::Stopped {
+        changed = tail.wait();
+        if changed == Changed::Stopped {
             return;
         }
+    }
+}
+
+/// The runs whose records say that somebody works on them.
+fn at_work(view: &View) -> Vec<RunId> {
+    let rows = (0..view.run_count()).map(|index| view.run(index));
+    rows.filter(|run| run.status.is_working()).filter_map(|run| run.id.parse().ok()).collect()
+}
+
+/// Reads what changed and tells it. False when nobody listens any more.
+fn read_view(store: &Store, written: &AtomicU64, messages: &Mailbox, known: &mut Option<Arc<View>>) -> bool {
+    let before = written.load(Ordering::Acquire);
+    let read = match known.as_ref() {
+        None => store.view(),
+        Some(view) => store.refresh(view),
+    };
+    match read {
+        Ok(view) if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view)) => true,
+        Ok(view) => {
+            *known = Some(Arc::clone(&view));
+            messages.send(Message::Viewed { view, written: before }).is_ok()
+        }
+        Err(error) => messages.send(Message::StoreTrouble(error.to_string())).is_ok(),
     }
 }
 
@@ -260,10 +295,23 @@ fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Mailbox) {
                 });
                 Message::Cancelled { run: run.as_str().to_owned(), result }
             }
+            Ask::Pause(run) => Message::Paused(told_pausing(runner.pause(&run), "pauses as soon as the answer is in")),
+            Ask::Resume(run) => Message::Paused(told_pausing(runner.resume(&run), "goes on")),
         };
         if messages.send(message).is_err() {
             return;
         }
+    }
+}
+
+/// What came of pausing a run or of letting it go on; `done` when it is on record.
+fn told_pausing(result: Result<Pausing, RunnerError>, done: &str) -> Result<String, String> {
+    match result {
+        Ok(Pausing::Recorded) => Ok(done.to_owned()),
+        Ok(Pausing::Already) => Ok("it was so already".to_owned()),
+        Ok(Pausing::Over) => Ok("it was over already".to_owned()),
+        Ok(Pausing::NoTurns) => Err("this reviewer asks no model: it has nothing to pause".to_owned()),
+        Err(error) => Err(format!("nothing changed: {error}")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The signs that the cockpit draws, and their stand-ins for terminals and fonts that have only ASCII.
 
+use super::live::Mode;
 use crate::domain::{FindingStatus, RunStatus};
 
 /// A set of signs, each one column wide.
@@ -22,6 +23,14 @@ pub struct Glyphs {
     pub trouble: &'static str,
     pub none: &'static str,
     pub thumb: &'static str,
+    /// Parts of a reviewer's window: pinned, summarized, masked, kept, free.
+    pub window: [&'static str; 5],
+    /// A column of a chart from nothing to a whole cell.
+    pub eighths: [&'static str; 9],
+    /// The line that a chart should not cross, what does, and the highest of all.
+    pub limit: &'static str,
+    pub beyond: &'static str,
+    pub peak: &'static str,
     ascii: bool,
 }
 
@@ -43,6 +52,11 @@ pub const UNICODE: Glyphs = Glyphs {
     trouble: "!",
     none: "·",
     thumb: "┃",
+    window: ["▓", "▒", "░", "█", "·"],
+    eighths: [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+    limit: "┄",
+    beyond: "▲",
+    peak: "▾",
     ascii: false,
 };
 
@@ -64,6 +78,11 @@ pub const ASCII: Glyphs = Glyphs {
     trouble: "!",
     none: ".",
     thumb: "#",
+    window: ["P", "S", "M", "#", "."],
+    eighths: [" ", ".", ".", ".", ":", ":", ":", "#", "#"],
+    limit: "-",
+    beyond: "^",
+    peak: "v",
     ascii: true,
 };
 
@@ -84,6 +103,17 @@ impl Glyphs {
             S::Superseded => ("↑", "^"),
             S::Skipped => ("–", "-"),
             S::Lost => ("!", "!"),
+        };
+        if self.ascii { ascii } else { unicode }
+    }
+
+    /// What a working run does this moment.
+    pub fn live(&self, mode: Mode) -> &'static str {
+        let (unicode, ascii) = match mode {
+            Mode::Working => ("●", "*"),
+            Mode::Waiting | Mode::HeldUp => ("◌", "."),
+            Mode::Stalled => ("!", "!"),
+            Mode::Paused => ("‖", "="),
         };
         if self.ascii { ascii } else { unicode }
     }

@@ -103,6 +103,7 @@ actions! {
     "Act" {
         Review "review" "review" "review: choose a scope",
         Cancel "cancel" "cancel run" "cancel the run (asks)",
+        Pause "pause" "pause" "pause the run, or let it go on",
         Copy "copy" "copy" "copy the place, the finding, the id",
         Edit "edit" "edit" "open the editor at the line",
         Help "help" "help" "this help",
@@ -369,6 +370,7 @@ mod tests {
             (Context::Findings, "N", A::PreviousMatch),
             (Context::Runs, "r", A::Review),
             (Context::Runs, "C", A::Cancel),
+            (Context::Detail, "p", A::Pause),
             (Context::Runs, "L", A::Ledger),
             (Context::Runs, "y", A::Copy),
             (Context::Runs, "e", A::Edit),

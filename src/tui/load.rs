@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use super::highlight::Highlighter;
 use super::loaded::{
-    Diff, DiffHunk, DiffLine, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans,
+    Diff, DiffHunk, DiffLine, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans, TurnsPage,
 };
 use super::message::{FileRow, FileState, Subject, Tab};
+use super::turns::Conversation;
 use crate::domain::{Finding, FindingId, RunId, RunRecord, Scope, text};
 use crate::git::{Change, FileChange, Filter, LineOrigin, Repo};
-use crate::store::{Store, View};
+use crate::store::{Follow, Store, View};
 
 /// Lines of code shown before and after the anchor.
 const CONTEXT: u32 = 3;
@@ -46,6 +47,8 @@ pub struct Loader {
     pub highlighter: Highlighter,
     files: Kept<Vec<String>>,
     changes: Kept<Change>,
+    /// The run whose turns were read last, and how far.
+    following: Option<(RunId, Follow, Conversation)>,
     warm: bool,
 }
 
@@ -59,6 +62,7 @@ impl Loader {
             highlighter: Highlighter::default(),
             files: VecDeque::new(),
             changes: VecDeque::new(),
+            following: None,
             warm: false,
         }
     }
@@ -71,6 +75,9 @@ impl Loader {
             (Tab::Page, Subject::Finding(id)) => return self.finding(view, id, show),
             (Tab::Page, Subject::Run(run)) => self.run(run),
             (Tab::Page, Subject::File { run, path }) => self.file(run, path),
+            (Tab::Turns, Subject::Run(run)) => self.turns(run),
+            // Only runs have turns.
+            (Tab::Turns, _) => return,
             (Tab::Diff, subject) => self.diff(view, subject),
             (Tab::Log, subject) => self.log(view, subject),
         };
@@ -154,6 +161,23 @@ impl Loader {
             self.store.read_journal(&record.run_id).unwrap_or_default()
         };
         Ok(Loaded::Run(Box::new(RunPage { run: record, output, journal })))
+    }
+
+    /// The turns of a run: what its journal has had since the last look.
+    fn turns(&mut self, run: &str) -> Result<Loaded, String> {
+        let run = self.record(run)?;
+        if self.following.as_ref().is_none_or(|(id, ..)| *id != run.run_id) {
+            let follow = self.store.follow_journal(&run.run_id, 0);
+            self.following = Some((run.run_id.clone(), follow, Conversation::default()));
+        }
+        let mut conversation = Conversation::default();
+        if let Some((_, follow, known)) = &mut self.following {
+            for entry in follow.advance().map_err(|error| error.to_string())? {
+                known.take(entry);
+            }
+            conversation.clone_from(known);
+        }
+        Ok(Loaded::Turns(Box::new(TurnsPage { run, conversation })))
     }
 
     fn file(&self, run: &str, path: &str) -> Result<Loaded, String> {
@@ -325,6 +349,8 @@ pub fn reason_word(reason: crate::domain::LeftOutReason) -> &'static str {
         R::Deleted => "deleted",
         R::Ignored => "ignored",
         R::UnsupportedLanguage => "language unknown",
+        R::Secret => "holds secrets",
+        R::TooComplex => "too complex",
         R::Unreadable => "unreadable",
         R::NotReached => "not reached",
     }

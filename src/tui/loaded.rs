@@ -1,6 +1,7 @@
 //! What the detail shows, as it was read in the background: values only, nothing measured or coloured yet.
 
 use super::theme::Role;
+use super::turns::Conversation;
 use crate::domain::{Disposition, Finding, JournalEntry, RunOutput, RunRecord};
 
 /// What was loaded for a subject and a tab.
@@ -8,6 +9,7 @@ use crate::domain::{Disposition, Finding, JournalEntry, RunOutput, RunRecord};
 pub enum Loaded {
     Finding(Box<FindingPage>),
     Run(Box<RunPage>),
+    Turns(Box<TurnsPage>),
     File(Box<FilePage>),
     /// One file's change, or all of a run's.
     Diff(Vec<Diff>),
@@ -57,6 +59,13 @@ pub struct RunPage {
     pub output: Option<RunOutput>,
     /// The last entries of its journal.
     pub journal: Vec<JournalEntry>,
+}
+
+/// A run that talks to a model.
+#[derive(Debug, Clone)]
+pub struct TurnsPage {
+    pub run: RunRecord,
+    pub conversation: Conversation,
 }
 
 #[derive(Debug, Clone)]

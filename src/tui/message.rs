@@ -7,7 +7,7 @@ use super::filter::{Filter, Known};
 use super::input::Input;
 use super::loaded::Loaded;
 use crate::domain::{Disposition, FindingId, FindingStatus, RunId, Scope};
-use crate::store::View;
+use crate::store::{Pulse, View};
 
 /// Something happened.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub enum Message {
         view: Arc<View>,
         written: u64,
     },
+    /// What the runs that work do this moment, by their ids.
+    Pulses(Vec<(String, Pulse)>),
     /// The store cannot be read, or not completely.
     StoreTrouble(String),
     /// The rows that a filter lets through.
@@ -56,6 +58,8 @@ pub enum Message {
         run: String,
         result: Result<String, String>,
     },
+    /// What came of pausing a run or of letting it go on.
+    Paused(Result<String, String>),
     /// What became of runs whose worker is gone, a line each.
     Recovered(Vec<String>),
     /// An editor has ended.
@@ -103,6 +107,8 @@ pub enum Command {
     Triage(TriageOrder),
     Review(Option<Scope>),
     Cancel(RunId),
+    Pause(RunId),
+    Resume(RunId),
     /// Into the terminal's clipboard.
     Copy(String),
     Edit {
@@ -148,13 +154,11 @@ pub enum Subject {
 pub enum Tab {
     /// The finding, the run or the file itself.
     Page,
+    /// What was asked and answered in a run.
+    Turns,
     Diff,
     Log,
     Ledger,
-}
-
-impl Tab {
-    pub const ALL: [Self; 4] = [Self::Page, Self::Diff, Self::Log, Self::Ledger];
 }
 
 /// A file of a run.

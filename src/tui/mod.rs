@@ -17,6 +17,7 @@ pub mod input;
 pub mod keymap;
 mod layout;
 mod line;
+mod live;
 mod load;
 pub mod loaded;
 mod markdown;
@@ -25,6 +26,7 @@ mod pages;
 mod screen;
 mod terminal;
 pub mod theme;
+pub mod turns;
 mod update;
 mod view;
 
@@ -32,6 +34,7 @@ mod view;
 mod tests;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
@@ -42,7 +45,7 @@ pub use screen::Screen;
 pub use update::update;
 pub use view::draw;
 
-use app::{App, Place, Setup};
+use app::{App, Budget, Place, Setup};
 use keymap::Keymap;
 use message::{Command, End, Message};
 use terminal::{Events, Mailbox, Terminal};
@@ -113,7 +116,15 @@ pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
     let filter =
         Filter { max_file_bytes: runner.settings.max_file_bytes, ignored_paths: runner.settings.ignored_paths.clone() };
     let loader = load::Loader::new(runner.store.clone(), repo, filter, ledger);
-    let effects = effects::Effects::start(loader, runner, Ambient::system(), mailbox);
+    // Somebody who wants a run to stop does not wait until a snapshot is taken.
+    let control = Repo::discover(&root).ok().map(|repo| Runner {
+        repo,
+        store: runner.store.clone(),
+        settings: Arc::clone(&runner.settings),
+        paths: runner.paths.clone(),
+        ambient: Ambient::system(),
+    });
+    let effects = effects::Effects::start(loader, runner, control, Ambient::system(), mailbox);
     let mut cockpit = Running { app, screen, terminal, events, effects, root, clock: Ambient::system() };
     let end = cockpit.run();
     let left = cockpit.terminal.leave();
@@ -144,6 +155,11 @@ fn setup(runner: &Runner, columns: u16, rows: u16) -> Setup {
             repository: runner.repo.name(),
             branch: runner.repo.branch(),
             window_tokens: runner.settings.window.max_tokens,
+            max_turns: runner.settings.window.max_turns,
+            budget: Budget {
+                cost: runner.settings.budget.run_cost.map(|cost| cost.as_f64()),
+                tokens: runner.settings.budget.run_tokens,
+            },
         },
         keymap,
         theme,
@@ -258,7 +274,7 @@ impl Running {
                 Some(message) => message,
                 // Only while a run lives does the passing of time change what is shown.
                 None => {
-                    let patience = self.app.is_live().then_some(Duration::from_secs(1));
+                    let patience = self.app.shows_time().then_some(Duration::from_secs(1));
                     self.events.next(patience).unwrap_or(Message::Tick)
                 }
             };

@@ -1,6 +1,8 @@
 //! The pages of the detail: loaded values in, a measured document out.
 
 mod run;
+mod turns;
+mod window;
 
 use unicode_width::UnicodeWidthStr;
 
@@ -9,7 +11,10 @@ use super::doc::{Doc, Line, Piece, wrap};
 use super::loaded::{Diff, Excerpt, FindingPage, LedgerText, Loaded, Side, Spans};
 use super::message::{Subject, Tab};
 use super::theme::Role;
-use crate::domain::{Actor, FindingStatus, Priority, TriageAction, text};
+pub use turns::dollars;
+pub use window::brief;
+
+use crate::domain::{Actor, FindingStatus, Priority, Reported, TriageAction, text};
 
 /// Lines of an anchor that are shown; of a longer one its beginning and its end.
 const ANCHOR_LINES: usize = 18;
@@ -23,6 +28,7 @@ pub fn build(app: &App, width: usize) -> Doc {
     match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
         Some(Loaded::Finding(page)) => finding(app, page, width, &mut doc),
         Some(Loaded::Run(page)) => run::run(app, page, width, &mut doc),
+        Some(Loaded::Turns(page)) => turns::turns(app, page, width, &mut doc),
         Some(Loaded::File(page)) => run::file(app, page, width, &mut doc),
         Some(Loaded::Diff(files)) => {
             for (index, diff) in files.iter().enumerate() {
@@ -133,6 +139,11 @@ fn title_line(app: &App, priority: Priority, status: FindingStatus) -> Line {
         .and(Role::of_status(status), app.glyphs.finding(status))
         .and(Role::of_status(status), " ")
         .and(Role::of_status(status), status.word())
+}
+
+/// Where a model says something is.
+fn reported_place(report: &Reported) -> String {
+    if report.line_start > 0 { format!("{}:{}", report.path, report.line_start) } else { report.path.clone() }
 }
 
 /// `P1`, as the lists show it.

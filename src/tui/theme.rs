@@ -77,6 +77,11 @@ roles! {
     Hunk "code" "hunk" DIM,
     Filled "gauge" "filled" BOLD,
     Empty "gauge" "empty" DIM,
+    Pinned "window" "pinned" NONE,
+    Summarized "window" "summarized" NONE,
+    Masked "window" "masked" DIM,
+    Kept "window" "kept" BOLD,
+    Limit "window" "limit" DIM,
 }
 
 impl Role {

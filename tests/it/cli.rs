@@ -5,6 +5,7 @@ mod json;
 mod output;
 mod review;
 mod triage;
+mod turns;
 mod usage;
 
 use std::fs;

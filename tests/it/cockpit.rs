@@ -6,6 +6,10 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
+use revdeck::domain::{RunStatus, SCHEMA_VERSION, Time};
+use revdeck::git::Repo;
+use revdeck::store::{PulseState, RepoInfo, Store};
+
 use crate::env::TestEnvironment;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -196,40 +200,72 @@ fn signals_give_the_terminal_back() {
     }
 }
 
+/// Waits until nothing is written for longer than anything that ticks would be silent.
+fn assert_silent(cockpit: &Cockpit) {
+    let deadline = Instant::now() + PATIENCE;
+    let mut received = cockpit.received.0.lock().expect("a lock");
+    loop {
+        let before = received.bytes.len();
+        let (after, _) = cockpit
+            .received
+            .1
+            .wait_timeout_while(received, Duration::from_millis(2_500), |received| received.bytes.len() == before)
+            .expect("a lock");
+        received = after;
+        if received.bytes.len() == before {
+            return;
+        }
+        let last = String::from_utf8_lossy(&received.bytes[before..]).into_owned();
+        assert!(Instant::now() < deadline, "it never falls silent: {last:?}");
+    }
+}
+
 #[test]
 fn at_rest_not_a_byte_is_written() {
     let test = repository();
     assert!(test.revdeck(&["review", "--wait"]).status.success());
     let cockpit = Cockpit::open(&test);
     cockpit.wait("the detail", |screen| screen.contains("History") && screen.contains("idle"));
-    let mut received = cockpit.received.0.lock().expect("a lock");
-    // Until nothing has come for a while; then nothing may come for longer.
-    let quiet = |received, time| {
-        let before = cockpit_bytes(&received);
-        let (received, _) = cockpit
-            .received
-            .1
-            .wait_timeout_while(received, time, |received: &mut Received| received.bytes.len() == before)
-            .expect("a lock");
-        let same = cockpit_bytes(&received) == before;
-        (received, same)
-    };
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let (after, same) = quiet(received, Duration::from_millis(400));
-        received = after;
-        if same {
-            break;
-        }
-        assert!(Instant::now() < deadline, "it never falls silent");
-    }
-    let before = received.bytes.len();
-    let (received, same) = quiet(received, Duration::from_millis(2_500));
-    assert!(same, "{:?}", String::from_utf8_lossy(&received.bytes[before..]));
+    assert_silent(&cockpit);
 }
 
-fn cockpit_bytes(received: &std::sync::MutexGuard<'_, Received>) -> usize {
-    received.bytes.len()
+fn store(test: &TestEnvironment) -> Store {
+    let repo = Repo::discover(&test.repo()).expect("a repository");
+    let info = RepoInfo { version: SCHEMA_VERSION, key: repo.key(), name: repo.name(), common_dir: String::new() };
+    Store::open(&test.home().join("state"), info).expect("a store")
+}
+
+#[test]
+fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
+    let test = repository();
+    test.commit("Second");
+    let store = store(&test);
+    // This process is the worker: it holds the run's lock.
+    let mut worker = crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run");
+    let pulse = worker.pulse.as_mut().expect("a pulse");
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("turn 7: receiving");
+    cockpit.press("1ll");
+    cockpit.wait_for("7 turns");
+    let later = Time::from_millisecond(Time::now().as_millisecond() + 3_600_000).expect("a moment");
+    pulse.enter(Time::now(), PulseState::BackingOff { reason: "rate limited".into(), until: later });
+    cockpit.wait_for("turn 7: rate limited");
+    for paused in [true, false, true] {
+        cockpit.press("p");
+        cockpit.wait("the wish", |screen| screen.contains("then pauses") == paused);
+        assert_eq!(store.run(&worker.run).expect("read").expect("a run").paused, paused);
+    }
+    pulse.enter(Time::now(), PulseState::Paused);
+    cockpit.wait("a pause", |screen| screen.matches("turn 7: paused").count() == 2);
+    // A run that is paused shows no time: the cockpit rests.
+    assert_silent(&cockpit);
+    // The worker is done.
+    store.update_run(&worker.run, Time::now(), |run| run.status = RunStatus::Completed).expect("updated");
+    drop(worker);
+    cockpit.wait("the end", |screen| screen.contains("idle") && !screen.contains("turn 7: paused"));
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
 }
 
 #[test]

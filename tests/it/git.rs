@@ -1,5 +1,7 @@
 //! Integration tests: git. Repositories are made by git itself.
 
+mod checkout;
+mod listing;
 mod partial;
 
 use std::collections::BTreeMap;

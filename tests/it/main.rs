@@ -2,10 +2,18 @@
 
 mod cli;
 mod cockpit;
+mod command;
 mod env;
 mod git;
+mod http;
+mod llm;
 mod regressions;
+mod reports;
 mod rooms;
 mod runner;
 mod smells;
 mod store;
+mod tools;
+#[allow(dead_code, reason = "shared with the example and the cockpit's own tests")]
+#[path = "../../benches/support/turns.rs"]
+mod turns;

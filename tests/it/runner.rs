@@ -1,7 +1,7 @@
 //! Integration tests: runner. Real workers, real signals; a test waits for a condition, never for time to pass.
 
 mod kills;
-mod place;
+pub mod place;
 mod trouble;
 
 use std::process::Stdio;

@@ -8,7 +8,7 @@ use revdeck::provider::builtin::language::Language;
 use revdeck::provider::builtin::limits::Limits;
 use revdeck::provider::builtin::smells::Smell;
 use revdeck::provider::builtin::source::Parsers;
-use revdeck::provider::builtin::{Builtin, to_findings};
+use revdeck::provider::builtin::{Builtin, Unread, to_findings};
 
 use crate::env::TestEnvironment;
 
@@ -56,7 +56,8 @@ fn long_functions_are_found_in_every_language_with_their_figures() {
         let report = builtin.analyze_file(&mut parsers, language.0, short.as_bytes()).expect("a language of ours");
         assert!(of_kind(&report.smells, Kind::LongMethod).is_empty(), "{}", language.0);
     }
-    assert!(builtin.analyze_file(&mut parsers, "README.md", b"text").is_none());
+    let unread = builtin.analyze_file(&mut parsers, "README.md", b"text").expect_err("not a language of ours");
+    assert_eq!(unread, Unread::UnknownLanguage);
 }
 
 #[test]
@@ -119,6 +120,25 @@ fn folders_are_read_in_order_and_what_git_ignores_is_left_out() {
     assert!(error.to_string().contains("/does/not/exist"), "{error}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_text_that_was_made_for_it_does_not_use_up_the_memory() {
+    let test = TestEnvironment::new();
+    test.write("A.java", format!("class A{{int f(){{return {};}}}}", "a<".repeat(100_000)));
+    test.write("b.rs", "\"".repeat(1_000_000));
+    test.write("c.py", "def f():\n    return 1\n");
+    // Two gigabytes of addresses, in KiB; the Java file took twice that.
+    let script = "ulimit -v 2000000; exec \"$0\" smells A.java b.rs c.py";
+    let output = test.command("sh").args(["-c", script, env!("CARGO_BIN_EXE_revdeck")]).output().expect("a shell");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{:?}: {said}", output.status);
+    for path in ["A.java", "b.rs"] {
+        assert!(said.contains(&format!("left out {path}: it is too complex to parse")), "{said}");
+    }
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("1 file, 1 function"), "{shown}");
+}
+
 #[test]
 fn findings_keep_their_identity_when_code_moves() -> Result<(), Box<dyn std::error::Error>> {
     let builtin = Builtin::default();
@@ -162,6 +182,6 @@ fn every_smell_can_be_switched_off() {
     let mut parsers = Parsers::default();
     for language in LANGUAGES {
         let report = builtin.analyze_file(&mut parsers, language.0, code(language, 400).as_bytes());
-        assert_eq!(report.map(|report| report.smells), Some(Vec::new()), "{}", language.0);
+        assert_eq!(report.map(|report| report.smells), Ok(Vec::new()), "{}", language.0);
     }
 }

@@ -976,6 +976,55 @@ fn a_tail_wakes_for_changes_and_for_nothing_else() {
     assert_eq!(waiting.join().expect("ends"), Changed::Stopped);
 }
 
+#[test]
+fn a_pulse_wakes_as_a_pulse_and_is_no_part_of_what_the_store_keeps() {
+    let place = Place::new();
+    let store = place.store();
+    create(&store, 1, RunStatus::Reviewing);
+    create(&store, 2, RunStatus::Reviewing);
+    drop(store.journal(&run_id(1)).expect("opens"));
+    let runs = [run_id(1), run_id(2)];
+    let mut tail = store.tail();
+    let lock = store.lock_run(&run_id(1)).expect("locks").expect("is free");
+    let mut pulse = store.pulse_writer(&run_id(1), at(1));
+    assert_eq!(tail.wait(), Changed::Pulse);
+    // The pulse of a worker that is gone says nothing.
+    std::mem::forget(store.pulse_writer(&run_id(2), at(1)));
+    let beating: Vec<String> = store.pulses(&runs).into_iter().map(|(run, _)| run).collect();
+    assert_eq!(beating, [run_id(1).as_str()]);
+    // A change of the store that comes with one is a change of the store.
+    while tail.wait() != Changed::Pulse {}
+    pulse.turn(at(2), 3);
+    create(&store, 3, RunStatus::Reviewing);
+    let mut woken = tail.wait();
+    while woken == Changed::Pulse {
+        woken = tail.wait();
+    }
+    assert_eq!(woken, Changed::Store);
+    let report = store.verify().expect("verified");
+    assert!(
+        report.problems.iter().all(|problem| problem.path.extension().is_none_or(|end| end != "pulse")),
+        "{report:?}"
+    );
+    // What a killed worker left goes with prune once its run has ended, the pulse of one that works stays.
+    store.update_run(&run_id(2), at(3), |run| run.status = RunStatus::Lost).expect("updated");
+    let events = store.root().join("events");
+    let pulses = || {
+        let names = fs::read_dir(&events).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+        names.retain(|name| name.ends_with(".pulse"));
+        names.sort();
+        names
+    };
+    assert_eq!(pulses().len(), 2);
+    assert!(store.prune(None, None, at(4), true).expect("looked at").bytes > 0);
+    assert_eq!(pulses().len(), 2, "a dry run removes nothing");
+    store.prune(None, None, at(4), false).expect("pruned");
+    assert_eq!(pulses(), [format!("{}.pulse", run_id(1))]);
+    drop((pulse, lock));
+    assert_eq!(pulses(), Vec::<String>::new());
+}
+
 // ---- prune -----------------------------------------------------------------------------------------------------
 
 #[test]

@@ -6,21 +6,23 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::anchors::Anchors;
 use super::facts::{Class, Facts, Function};
 use super::language::Language;
 use super::smells::duplicate_code::search::{ChangedFile, CloneReport, CloneSearch};
 use super::smells::{Copies, Smell, complex_functions, god_class};
 use super::source::Parsers;
-use super::{Builtin, FileReport, Hidden};
+use super::{Builtin, FileReport, Hidden, Unread};
+use crate::domain::anchors::Anchors;
 use crate::domain::{Kind, LineRange};
 use crate::git::{Hunk, TreeFile};
 
 impl Builtin {
     /// The smells that a change of one file adds or makes worse, by line. `old` gives the path and text before; it is
     /// asked only when the new version has smells in the hunks, and answers `None` for an added file: all of it is new.
-    /// `None` when the language is not one of ours. Copies are not looked for here but across the whole change, by
-    /// [`Builtin::review_copies`].
+    /// Copies are not looked for here but across the whole change, by [`Builtin::review_copies`].
+    ///
+    /// # Errors
+    /// See [`Unread`]; a version before that cannot be read is none.
     pub fn review_change(
         &self,
         parsers: &mut Parsers,
@@ -28,19 +30,19 @@ impl Builtin {
         text: &[u8],
         hunks: &[Hunk],
         old: impl FnOnce() -> Option<(String, Vec<u8>)>,
-    ) -> Option<Vec<Smell>> {
+    ) -> Result<Vec<Smell>, Unread> {
         let mut new = self.analyze(parsers, path, text, Copies::Ignored)?;
         let smells = std::mem::take(&mut new.smells);
         let added = Added::of(hunks);
         let (touched, untouched): (Vec<Smell>, Vec<Smell>) =
             smells.into_iter().partition(|smell| added.overlaps(smell.line_start, smell.line_end));
         if touched.is_empty() {
-            return Some(touched);
+            return Ok(touched);
         }
-        let Some((old_path, old_text)) = old() else { return Some(touched) };
-        let Some(old) = self.analyze(parsers, &old_path, &old_text, Copies::Ignored) else { return Some(touched) };
+        let Some((old_path, old_text)) = old() else { return Ok(touched) };
+        let Ok(old) = self.analyze(parsers, &old_path, &old_text, Copies::Ignored) else { return Ok(touched) };
         let before = Before::new(&old, &old_text, &untouched, text, self);
-        Some(before.worsened(touched, &new, text))
+        Ok(before.worsened(touched, &new, text))
     }
 }
 
@@ -70,7 +72,7 @@ impl Builtin {
         let mut parsed = Vec::new();
         for (index, file) in files.iter().enumerate() {
             let source = Language::detect(file.path, file.text)
-                .and_then(|language| parsers.parse(file.path, language, file.text));
+                .and_then(|language| parsers.parse(file.path, language, file.text).ok());
             let Some(source) = source else { continue };
             let added: Vec<LineRange> =
                 file.hunks.iter().filter(|hunk| hunk.new_lines > 0).map(Hunk::new_range).collect();
@@ -452,6 +454,6 @@ mod tests {
             &[hunk],
             || panic!("asked for the old version"),
         );
-        assert_eq!(smells.map(|smells| smells.len()), Some(0));
+        assert_eq!(smells.map(|smells| smells.len()), Ok(0));
     }
 }

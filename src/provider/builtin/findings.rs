@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::anchors::{Anchors, first_lines, identity_of};
 use super::smells::Smell;
+use crate::domain::anchors::{Anchors, first_lines, identity_of};
 use crate::domain::{Finding, FindingId, FindingStatus, Kind, RunId, Time};
 
 /// The findings of one file for a run, in the order of the smells. `text` is the text that the smells were found in;

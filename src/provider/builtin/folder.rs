@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::language::Language;
 use super::smells::duplicate_code::index::CloneIndex;
 use super::source::Parsers;
-use super::{Builtin, FileReport};
+use super::{Builtin, FileReport, Unread};
 
 /// A path that was named and could not be read.
 #[derive(Debug, Error)]
@@ -125,11 +125,14 @@ impl Builtin {
             match read(&path, max_file_bytes) {
                 Ok(Some(text)) => {
                     let name = crate::domain::text::path_from_bytes(path.as_os_str().as_encoded_bytes());
-                    let Some(file) = self.analyze_file(&mut parsers, &name, &text) else {
-                        if found == Found::Named {
-                            report.left_out.push((path, "it is of no language that revdeck reads".to_owned()));
+                    let file = match self.analyze_file(&mut parsers, &name, &text) {
+                        Ok(file) => file,
+                        Err(why) => {
+                            if why != Unread::UnknownLanguage || found == Found::Named {
+                                report.left_out.push((path, why.to_string()));
+                            }
+                            continue;
                         }
-                        continue;
                     };
                     if self.limits().duplicate_code.enabled {
                         copies.add(&name, file.language, &text);

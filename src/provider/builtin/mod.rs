@@ -2,7 +2,6 @@
 //!
 //! A file is parsed once, its tree flattened once into [`source::Node`]s, and every smell reads that array.
 
-mod anchors;
 mod change;
 pub mod facts;
 mod findings;
@@ -11,6 +10,7 @@ pub mod language;
 pub mod limits;
 mod metrics;
 mod names;
+mod parses;
 pub mod reviewer;
 pub mod smells;
 pub mod source;
@@ -19,8 +19,11 @@ mod spec;
 pub use change::ChangedText;
 pub use findings::to_findings;
 pub use folder::{FolderError, FolderReport};
+pub use parses::parses_no_worse;
 pub use smells::duplicate_code::search::{CloneReport, CloneSearch};
-pub use smells::hardcoded_configuration::{Hidden, redact};
+pub use smells::hardcoded_configuration::{Hidden, Values, named, redact, shapes};
+
+use thiserror::Error;
 
 use facts::{Class, Facts, Function};
 use language::Language;
@@ -49,6 +52,18 @@ pub struct FileReport {
     pub hidden: Hidden,
 }
 
+/// Why a file was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Unread {
+    #[error("it is of no language that revdeck reads")]
+    UnknownLanguage,
+    /// Parsing it would take more work or memory than a file of its size may.
+    #[error("it is too complex to parse")]
+    TooComplex,
+    #[error("the analysis failed on it; that is a fault of revdeck")]
+    Failed,
+}
+
 impl Builtin {
     pub fn new(limits: Limits) -> Self {
         Self { limits }
@@ -58,15 +73,18 @@ impl Builtin {
         &self.limits
     }
 
-    /// Reads one file with all eleven smells. `None` when its language is not one of ours, or for 4 GiB.
-    pub fn analyze_file(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Option<FileReport> {
+    /// Reads one file with all eleven smells.
+    ///
+    /// # Errors
+    /// See [`Unread`].
+    pub fn analyze_file(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Result<FileReport, Unread> {
         self.analyze(parsers, path, text, Copies::Reported)
     }
 
     /// What of a file must not be shown: keys by their shape, secrets by their name, passwords in addresses. Nothing for
     /// files that are not in one of our languages but what [`redact`] finds.
     pub fn hidden(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Hidden {
-        let source = Language::detect(path, text).and_then(|language| parsers.parse(path, language, text));
+        let source = Language::detect(path, text).and_then(|language| parsers.parse(path, language, text).ok());
         source.map_or_else(|| Hidden::by_shape(text), |source| self.hidden_in(&source, &Facts::of(&source)))
     }
 
@@ -74,12 +92,12 @@ impl Builtin {
         Held::of(source, facts, &self.limits).into_hidden()
     }
 
-    fn analyze(&self, parsers: &mut Parsers, path: &str, text: &[u8], copies: Copies) -> Option<FileReport> {
-        let language = Language::detect(path, text)?;
+    fn analyze(&self, parsers: &mut Parsers, path: &str, text: &[u8], copies: Copies) -> Result<FileReport, Unread> {
+        let language = Language::detect(path, text).ok_or(Unread::UnknownLanguage)?;
         let source = parsers.parse(path, language, text)?;
         let facts = Facts::of(&source);
         let (smells, hidden) = smells::check_all(&source, &facts, &self.limits, copies);
         let Facts { functions, classes, .. } = facts;
-        Some(FileReport { path: path.to_owned(), language, smells, functions, classes, hidden })
+        Ok(FileReport { path: path.to_owned(), language, smells, functions, classes, hidden })
     }
 }

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Builtin;
 use super::change::Added;
 use super::facts::Facts;
 use super::findings::to_findings;
@@ -18,6 +17,7 @@ use super::smells::Smell;
 use super::smells::duplicate_code::index::CloneIndex;
 use super::smells::duplicate_code::search::{ChangedFile, CloneSearch};
 use super::source::Parsers;
+use super::{Builtin, Unread};
 use crate::domain::{ErrorClass, Finding, LeftOut, LeftOutReason, LineRange, RunId, Time, content_hash, text::count};
 use crate::git::{FileChange, Filter, GitError, Repo};
 use crate::provider::{FileRead, Report, Reviewer, ReviewerError, Unit};
@@ -74,8 +74,15 @@ enum Outcome {
 
 impl Outcome {
     fn failed() -> Self {
-        let note = "the analysis failed on this file; that is a fault of revdeck".to_owned();
-        Self::LeftOut { reason: LeftOutReason::Unreadable, note: Some(note) }
+        Self::unread(Unread::Failed)
+    }
+
+    fn unread(why: Unread) -> Self {
+        match why {
+            Unread::UnknownLanguage => Self::LeftOut { reason: LeftOutReason::UnsupportedLanguage, note: None },
+            Unread::TooComplex => Self::LeftOut { reason: LeftOutReason::TooComplex, note: None },
+            Unread::Failed => Self::LeftOut { reason: LeftOutReason::Unreadable, note: Some(why.to_string()) },
+        }
     }
 }
 
@@ -190,10 +197,10 @@ impl BuiltinReviewer {
             Some((file.old_path.clone().unwrap_or_else(|| file.path.clone()), old))
         };
         match self.builtin.review_change(parsers, &file.path, &text, &file.hunks, old) {
-            Some(smells) => {
+            Ok(smells) => {
                 Outcome::Reviewed { findings: self.findings(&smells, &file.path, &text), lines: lines_of(&text) }
             }
-            None => Outcome::LeftOut { reason: LeftOutReason::UnsupportedLanguage, note: None },
+            Err(why) => Outcome::unread(why),
         }
     }
 
@@ -224,7 +231,7 @@ impl BuiltinReviewer {
             if cancelled() {
                 return Err(ReviewerError::Cancelled);
             }
-            let Some(source) = parsers.parse(&file.path, *language, text) else { continue };
+            let Ok(source) = parsers.parse(&file.path, *language, text) else { continue };
             let facts = Facts::of(&source);
             parsed.push((*file, source, facts, added(file)));
         }

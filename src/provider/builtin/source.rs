@@ -1,9 +1,9 @@
 //! A parsed file as a flat array of syntax nodes in document order, so that a smell is a loop and not a tree walk.
 
-use std::cell::Cell;
-use std::ops::ControlFlow;
+mod allowance;
+mod parsers;
 
-use tree_sitter::{ParseOptions, Parser, Tree, TreeCursor};
+pub use parsers::Parsers;
 
 use super::language::Language;
 
@@ -49,101 +49,6 @@ pub struct Source<'a> {
     pub language: Language,
     pub text: &'a [u8],
     pub nodes: Vec<Node>,
-}
-
-/// Keeps parsers between files: making one per file costs more than parsing a small file.
-#[derive(Default)]
-pub struct Parsers([Option<(Parser, Box<[bool]>)>; Language::ALL.len()]);
-
-impl Parsers {
-    /// Parses a file; partial trees are kept. `None` when the grammar gives up, which takes a file that was made for it:
-    /// the work on a file is bounded by its size. `None` for 4 GiB as well.
-    pub fn parse<'a>(&mut self, path: &'a str, language: Language, text: &'a [u8]) -> Option<Source<'a>> {
-        u32::try_from(text.len()).ok()?;
-        let (parser, named) = self.0[language.index()].get_or_insert_with(|| {
-            let mut parser = Parser::new();
-            let grammar = language.grammar();
-            // The grammars are compiled in and of a version the library knows: a test parses with each of them.
-            let _ = parser.set_language(&grammar);
-            let named = (0..grammar.node_kind_count()).map(|kind| grammar.node_kind_is_named(kind as u16)).collect();
-            (parser, named)
-        });
-        let tree = parse_within(parser, text, Work::allowed(text.len()))?;
-        Some(Source { path, language, text, nodes: flatten(&mut tree.walk(), named, text.len() / 3) })
-    }
-}
-
-/// What a parser does, in steps that are the same on every machine: pieces of text read, and hundreds of operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Work(u64);
-
-impl Work {
-    /// Bytes that the parser is given at once. A scanner that looks ahead over the same text again and again asks for
-    /// the same pieces again and again.
-    const PIECE: usize = 4096;
-
-    /// Ordinary code takes up to 0.02 steps per byte (measured on ripgrep, tokio, flask, gin, redis and core).
-    fn allowed(bytes: usize) -> Self {
-        Self(1_000 + bytes as u64 / 8)
-    }
-}
-
-/// Parses with a bound: some grammars take quadratic time or memory for texts that are no code.
-fn parse_within(parser: &mut Parser, text: &[u8], allowed: Work) -> Option<Tree> {
-    let spent = Cell::new(0u64);
-    let mut read = |at: usize, _| {
-        spent.set(spent.get() + 1);
-        text.get(at..(at + Work::PIECE).min(text.len())).unwrap_or_default()
-    };
-    let mut look = |_: &tree_sitter::ParseState| {
-        spent.set(spent.get() + 1);
-        if spent.get() > allowed.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let options = ParseOptions::new().progress_callback(&mut look);
-    let tree = parser.parse_with_options(&mut read, None, Some(options));
-    if tree.is_none() {
-        // Otherwise it would go on with this text the next time.
-        parser.reset();
-    }
-    tree
-}
-
-/// The kind of a node that the parser could not make sense of.
-const ERROR_KIND: u16 = u16::MAX;
-
-/// `named` says of each kind whether it is named: a look into a table instead of a call per node.
-fn flatten(cursor: &mut TreeCursor<'_>, named: &[bool], expected: usize) -> Vec<Node> {
-    let mut nodes: Vec<Node> = Vec::with_capacity(expected);
-    let mut open: Vec<u32> = Vec::with_capacity(64);
-    loop {
-        let node = cursor.node();
-        let index = nodes.len() as u32;
-        let kind = node.kind_id();
-        let is_named = named.get(usize::from(kind)).copied().unwrap_or(true);
-        let (start, end) = (node.start_byte() as u32, node.end_byte() as u32);
-        // Only what has no text can be missing.
-        let is_error = kind == ERROR_KIND || (start == end && node.is_missing());
-        nodes.push(Node {
-            kind,
-            field: cursor.field_id().map_or(0, |id| id.get()),
-            flags: (u8::from(is_named) * Node::NAMED) | (u8::from(is_error) * Node::ERROR),
-            parent: open.last().copied().unwrap_or(index),
-            end_index: index + 1,
-            start,
-            end,
-            row: node.start_position().row as u32,
-            end_row: node.end_position().row as u32,
-        });
-        if cursor.goto_first_child() {
-            open.push(index);
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            let Some(closed) = open.pop() else { return nodes };
-            nodes[closed as usize].end_index = nodes.len() as u32;
-            cursor.goto_parent();
-        }
-    }
 }
 
 impl<'a> Source<'a> {
@@ -238,20 +143,6 @@ mod tests {
                 assert!(parent.start <= node.start && node.end <= parent.end, "{language:?}");
             }
         }
-    }
-
-    #[test]
-    fn work_is_bounded_and_the_parser_is_fit_afterwards() {
-        let mut parser = Parser::new();
-        parser.set_language(&Language::Bash.grammar()).expect("a grammar");
-        let code = "f() { echo \"$1\"; }\n".repeat(2_000);
-        assert!(parse_within(&mut parser, code.as_bytes(), Work(20)).is_none());
-        let tree = parse_within(&mut parser, code.as_bytes(), Work::allowed(code.len())).expect("ordinary code");
-        assert_eq!(tree.root_node().child_count(), 2_000);
-        // The scanner of this grammar looks ahead to the end from every one of these.
-        let hostile = format!("a{}\n", ".b(1)".repeat(20_000));
-        assert!(parse_within(&mut parser, hostile.as_bytes(), Work::allowed(hostile.len())).is_none());
-        assert!(parse_within(&mut parser, b"", Work::allowed(0)).is_some());
     }
 
     #[test]

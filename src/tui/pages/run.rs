@@ -1,19 +1,23 @@
 //! The pages of a run, of a file of a run, and of a run's journal.
 
 use super::super::app::App;
-use super::super::doc::{Doc, Line, wrap};
+use super::super::doc::{Doc, FoldKey, Growth, Line, wrap};
+use super::super::live::Mode;
 use super::super::loaded::{FilePage, RunPage};
 use super::super::theme::Role;
-use super::{NAMES, digits, priority_word, short};
-use crate::domain::{JournalEntry, Priority, RunEvent, RunRecord, RunStatus, Scope, text};
+use super::{NAMES, digits, dollars, priority_word, reported_place, short};
+use crate::domain::{JournalEntry, Priority, Rejected, RunEvent, RunRecord, RunStatus, Scope, Usage, text};
 
 pub fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     let run = &page.run;
-    let glyph = app.glyphs.run(run.status);
+    let (glyph, word, role) = match run.is_paused() {
+        true => (app.glyphs.live(Mode::Paused), "paused", Role::of_live(Mode::Paused)),
+        false => (app.glyphs.run(run.status), run.status.word(), Role::of_run(run.status)),
+    };
     doc.push(
-        Line::of(Role::of_run(run.status), glyph)
-            .and(Role::of_run(run.status), " ")
-            .and(Role::of_run(run.status), run.status.word())
+        Line::of(role, glyph)
+            .and(role, " ")
+            .and(role, word)
             .and(Role::Faint, "  ")
             .and(Role::Strong, &run.scope.to_string()),
     );
@@ -68,12 +72,18 @@ pub fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     if run.tokens.total() == 0 && run.window_peak == 0 && run.reviewer == "builtin" {
         doc.field("spent", NAMES, Role::Normal, "no tokens: the built-in reviewer works offline", width);
     } else {
-        doc.field("spent", NAMES, Role::Normal, &spent(run), width);
-        let window =
-            format!("at most {} of {} at once", thousands(run.window_peak), thousands(app.place.window_tokens));
-        doc.field("window", NAMES, Role::Normal, &window, width);
+        // The record of a run that works may not know yet what its worker knows.
+        let now = app.pulses.iter().find(|(id, _)| id == run.run_id.as_str()).map(|(_, pulse)| pulse);
+        let (tokens, cost) = now.map_or((run.tokens, run.cost), |pulse| (pulse.tokens, pulse.cost));
+        doc.field("spent", NAMES, Role::Normal, &spent(&tokens, cost), width);
+        if run.window_peak > 0 {
+            let window =
+                format!("at most {} of {} at once", thousands(run.window_peak), thousands(app.place.window_tokens));
+            doc.field("window", NAMES, Role::Normal, &window, width);
+        }
     }
     about(app, run, width, doc);
+    set_aside(app, page.output.as_ref().map_or(&[][..], |output| output.rejected.as_slice()), width, doc);
     let notes = page.output.as_ref().map_or(&[][..], |output| output.notes.as_slice());
     if !notes.is_empty() {
         doc.heading("Notes", "");
@@ -89,17 +99,43 @@ pub fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     }
 }
 
-fn spent(run: &RunRecord) -> String {
-    let mut parts =
-        vec![format!("{} in", thousands(run.tokens.input)), format!("{} out", thousands(run.tokens.output))];
-    if run.tokens.cached > 0 {
-        parts.push(format!("{} cached", thousands(run.tokens.cached)));
+/// Reports of a model that did not hold against the code: how many, and unfolded which and why.
+fn set_aside(app: &App, rejected: &[Rejected], width: usize, doc: &mut Doc) {
+    if rejected.is_empty() {
+        return;
     }
-    if run.tokens.reasoning > 0 {
-        parts.push(format!("{} reasoning", thousands(run.tokens.reasoning)));
+    let open = app.open_folds.contains(&FoldKey::SetAside);
+    let sign = if open { app.glyphs.unfolded } else { app.glyphs.folded };
+    doc.blank();
+    let said = format!(" {} set aside", text::count(rejected.len(), "report"));
+    doc.fold(FoldKey::SetAside, Line::of(Role::Faint, sign).and(Role::Title, &said));
+    if !open {
+        doc.push(Line::of(Role::Muted, "  what the model reported does not hold against the code"));
+        return;
     }
-    if run.cost > 0.0 {
-        parts.push(format!("${:.2}", run.cost));
+    for Rejected { report, reason } in rejected {
+        let mut put = |role: Role, said: &str| {
+            for line in wrap(&text::one_line(said), width.saturating_sub(2)) {
+                doc.push(Line::of(role, "  ").and(role, &line));
+            }
+        };
+        put(Role::Normal, &report.title);
+        put(Role::Accent, &reported_place(report));
+        put(Role::Warn, reason);
+        doc.push(Line::default());
+    }
+}
+
+fn spent(tokens: &Usage, cost: f64) -> String {
+    let mut parts = vec![format!("{} in", thousands(tokens.input)), format!("{} out", thousands(tokens.output))];
+    if tokens.cached > 0 {
+        parts.push(format!("{} cached", thousands(tokens.cached)));
+    }
+    if tokens.reasoning > 0 {
+        parts.push(format!("{} reasoning", thousands(tokens.reasoning)));
+    }
+    if cost > 0.0 {
+        parts.push(dollars(cost));
     }
     parts.join(", ")
 }
@@ -215,7 +251,9 @@ pub fn log(app: &App, run: Option<&RunRecord>, entries: &[JournalEntry], width: 
     for entry in entries {
         entry_line(app, entry, width, doc);
     }
-    doc.follow = run.is_some_and(|run| !run.status.is_terminal());
+    if run.is_some_and(|run| !run.status.is_terminal()) {
+        doc.growth = Growth::EndFirst;
+    }
 }
 
 fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
@@ -285,6 +323,7 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
                 format!("{}:{}  {}: {}", report.path, report.line_start, report.title, rejected.reason),
             )
         }
+        RunEvent::Judged { opinion, reason, .. } => ("judged", Role::Muted, format!("{opinion}: {reason}")),
         RunEvent::CodeSmellsAccumulated { new_issues, total_issues, .. } => {
             ("findings", Role::Muted, format!("{new_issues} new, {total_issues} in all"))
         }

@@ -10,7 +10,7 @@ use crate::domain::{
     TriageAction,
 };
 use crate::store::{FindingRow, RunRow, View, ViewBuilder};
-use crate::tui::app::{App, Place, Setup};
+use crate::tui::app::{App, Budget, Place, Setup};
 use crate::tui::glyphs;
 use crate::tui::input::{Input, Key};
 use crate::tui::keymap::{self, Keymap};
@@ -27,7 +27,13 @@ pub fn app(columns: u16, rows: u16) -> App {
         columns,
         rows,
         zone: jiff::tz::TimeZone::UTC,
-        place: Place { repository: "billing".into(), branch: "main".into(), window_tokens: 70_000 },
+        place: Place {
+            repository: "billing".into(),
+            branch: "main".into(),
+            window_tokens: 70_000,
+            max_turns: 20,
+            budget: Budget::default(),
+        },
         keymap: Keymap::parse(keymap::DEFAULT).0,
         theme: Theme::fitting(Background::Dark, Depth::Indexed256),
         depth: Depth::Indexed256,
@@ -66,6 +72,7 @@ pub fn run_row(id: &str) -> RunRow<'_> {
         hunks_total: 9,
         hunks_covered: 9,
         attempt: 1,
+        paused: false,
         epoch: 1,
         superseded_by: "",
         cancel_reason: "",

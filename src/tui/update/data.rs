@@ -183,7 +183,7 @@ fn changed_under_detail(app: &mut App, same_finding: bool) {
             status.is_none_or(|status| !status.is_terminal()) || shows_unfinished(app)
         }
         (Some(_), Tab::Log) => app.is_live() || shows_unfinished(app),
-        (Some((Subject::Nothing, ..)), _) => false,
+        (Some((Subject::Finding(_), ..)), Tab::Turns) | (Some((Subject::Nothing, ..)), _) => false,
     };
     if stale {
         app.stale = true;
@@ -201,6 +201,7 @@ fn shows_unfinished(app: &App) -> bool {
     use super::super::loaded::Loaded;
     let status = match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
         Some(Loaded::Run(page)) => Some(page.run.status),
+        Some(Loaded::Turns(page)) => Some(page.run.status),
         Some(Loaded::File(page)) => Some(page.run.status),
         Some(Loaded::Log { run, .. }) => run.as_ref().map(|run| run.status),
         Some(Loaded::Failed(_)) => return true,

@@ -7,8 +7,9 @@ use super::super::line::LineEdit;
 use super::super::loaded::Loaded;
 use super::super::message::{Command, Subject, Tab, TriageOrder};
 use super::super::{filter, markdown};
-use super::{close, data, prompt, quit, run_id, triage};
+use super::{close, data, folds, prompt, quit, run_id, triage};
 use crate::domain::{FindingStatus, Scope};
+use crate::store::RunRow;
 
 /// A key was pressed.
 pub fn press(app: &mut App, key: Key, commands: &mut Vec<Command>) {
@@ -160,14 +161,21 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
     let page = app.height(app.focus);
     let by = |n: usize| isize::try_from(n).unwrap_or(isize::MAX);
     match action {
+        A::Down | A::Up if walks(app) => folds::walk(app, times, action == A::Down),
         A::Down => step(app, by(times)),
         A::Up => step(app, -by(times)),
         A::HalfPageDown => step(app, by((page / 2).max(1) * times)),
         A::HalfPageUp => step(app, -by((page / 2).max(1) * times)),
         A::PageDown => step(app, by(page.saturating_sub(1).max(1) * times)),
         A::PageUp => step(app, -by(page.saturating_sub(1).max(1) * times)),
-        A::Top => go_to(app, count.map_or(0, |row| row.saturating_sub(1))),
-        A::Bottom => go_to(app, count.map_or(usize::MAX, |row| row.saturating_sub(1))),
+        A::Top | A::Bottom => {
+            let end = if action == A::Top { 0 } else { usize::MAX };
+            let row = count.map_or(end, |row| row.saturating_sub(1));
+            go_to(app, row);
+            if walks(app) {
+                folds::choose(app, row, count.is_some());
+            }
+        }
         A::NextMatch => search(app, true, times),
         A::PreviousMatch => search(app, false, times),
         A::Runs => focus(app, Pane::Runs, commands),
@@ -234,6 +242,7 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         }
         A::Review => app.overlay = Overlay::Menu(review_menu(app)),
         A::Cancel => cancel(app),
+        A::Pause => pause(app, commands),
         A::Copy => match copy_menu(app) {
             Some(menu) => app.overlay = Overlay::Menu(menu),
             None => app.say(Tone::Plain, "nothing is selected"),
@@ -287,10 +296,11 @@ pub fn go_to(app: &mut App, at: usize) {
 }
 
 fn turn(app: &mut App, forward: bool) {
-    let at = Tab::ALL.iter().position(|tab| *tab == app.tab).unwrap_or(0);
-    let next = if forward { (at + 1).min(Tab::ALL.len() - 1) } else { at.saturating_sub(1) };
-    if next != at {
-        app.tab = Tab::ALL[next];
+    let tabs = app.tabs();
+    let at = tabs.iter().position(|tab| *tab == app.tab).unwrap_or(0);
+    let next = if forward { at + 1 } else { at.saturating_sub(1) };
+    if let Some(tab) = tabs.get(next).filter(|_| next != at) {
+        app.tab = *tab;
         app.scroll = 0;
     }
 }
@@ -345,8 +355,15 @@ fn open(app: &mut App, commands: &mut Vec<Command>) {
                 focus(app, Pane::Detail, commands);
             }
         }
-        Pane::Detail => {}
+        Pane::Detail => {
+            folds::toggle(app);
+        }
     }
+}
+
+/// Whether going up and down goes from one part of the page to the next.
+fn walks(app: &App) -> bool {
+    app.focus == Pane::Detail && app.doc.folds.len() > 1
 }
 
 /// One step back, from the innermost thing outwards.
@@ -484,6 +501,23 @@ fn cancel(app: &mut App) {
         Some((run, text)) => app.overlay = Overlay::Confirm { run, text },
         None => app.say(Tone::Plain, "no review is running"),
     }
+}
+
+/// The run that can be paused or let go on: the selected one, and where no run is selected the foremost.
+pub fn run_to_pause(app: &App) -> Option<RunRow<'_>> {
+    let run = if app.list == Pane::Runs { app.run() } else { app.foremost_run() };
+    run.filter(|run| !run.status.is_terminal())
+}
+
+fn pause(app: &mut App, commands: &mut Vec<Command>) {
+    let chosen = run_to_pause(app).map(|run| (run.id.to_owned(), run.paused));
+    let Some((id, paused)) = chosen else {
+        let said = if app.list == Pane::Runs { "this review is not running" } else { "no review is running" };
+        return app.say(Tone::Plain, said);
+    };
+    let Some(run) = run_id(&id) else { return };
+    app.say(Tone::Plain, if paused { "asking the run to go on" } else { "asking the run to pause" });
+    commands.push(if paused { Command::Resume(run) } else { Command::Pause(run) });
 }
 
 /// File and line that the selection stands for.

@@ -4,13 +4,16 @@
 //! Invariant: a decision about a finding shows only after the message that says it is stored.
 
 mod data;
+mod folds;
+pub use folds::chosen as chosen_fold;
 mod keys;
+pub use keys::run_to_pause;
 mod prompt;
 pub use prompt::reasons;
 mod triage;
 
 use super::app::{App, FirstReview, Overlay, Pane, Tone};
-use super::doc::Doc;
+use super::doc::{Doc, Growth};
 use super::input::Input;
 use super::loaded::Loaded;
 use super::message::{Command, End, Message, Subject, Tab};
@@ -37,6 +40,7 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         }
         Message::Tick => {}
         Message::Viewed { view, written } => data::viewed(app, view, written, &mut commands),
+        Message::Pulses(pulses) => app.pulses = pulses,
         Message::StoreTrouble(text) => app.trouble = Some(text),
         Message::Filtered { serial, view, rows } => data::filtered(app, serial, view, rows),
         Message::Loaded { subject, tab, loaded } => loaded_page(app, subject, tab, loaded),
@@ -63,6 +67,8 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
             Ok(text) => app.say(Tone::Done, text),
             Err(error) => app.say(Tone::Trouble, format!("not cancelled: {error}")),
         },
+        Message::Paused(Ok(text)) => app.say(Tone::Done, text),
+        Message::Paused(Err(error)) => app.say(Tone::Trouble, error),
         Message::Recovered(lines) => {
             if !lines.is_empty() {
                 app.say(Tone::Plain, lines.join(" · "));
@@ -86,6 +92,11 @@ fn follow(app: &mut App, commands: &mut Vec<Command>) {
     if subject != app.subject {
         app.subject = subject;
         app.scroll = 0;
+        app.fold = None;
+        app.open_folds.clear();
+    }
+    if !app.tabs().contains(&app.tab) {
+        app.tab = Tab::Page;
     }
     let wanted = (app.subject.clone(), app.tab);
     let shown = app.detail.as_ref().is_some_and(|(subject, tab, _)| (subject, *tab) == (&wanted.0, wanted.1));
@@ -120,6 +131,8 @@ fn follow(app: &mut App, commands: &mut Vec<Command>) {
         app.doc_width = width;
         build(app);
     }
+    // Rows above the page come and go with what the run does.
+    clamp_scroll(app);
 }
 
 /// What the detail is about: what is selected in the list that had the focus last.
@@ -150,16 +163,15 @@ fn loaded_page(app: &mut App, subject: Subject, tab: Tab, mut loaded: Box<Loaded
             page.code.spans.clone_from(&before.code.spans);
         }
     }
-    let at_end = app.scroll + app.height(Pane::Detail) >= app.doc.lines.len();
+    // Who looks at the beginning stays there, also where the end is in sight.
+    let end_matters = app.scroll > 0 || app.doc.growth == Growth::EndFirst;
+    let at_end = end_matters && app.scroll + app.height(Pane::Detail) >= app.doc.lines.len();
     app.loading = None;
     app.detail = Some((subject, tab, loaded));
     build(app);
     if !again {
-        app.scroll = app.doc.start;
-        if app.doc.follow {
-            app.scroll = usize::MAX;
-        }
-    } else if app.doc.follow && at_end {
+        app.scroll = if app.doc.growth == Growth::EndFirst { usize::MAX } else { app.doc.start };
+    } else if app.doc.growth != Growth::Not && at_end {
         app.scroll = usize::MAX;
     }
     clamp_scroll(app);

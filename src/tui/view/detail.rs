@@ -4,17 +4,24 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{Overlay, Pane};
-use super::super::doc::Line;
+use super::super::doc::{self, Line};
 use super::super::filter;
 use super::super::layout::PaneArea;
+use super::super::live::Mode;
 use super::super::message::{Subject, Tab};
+use super::super::pages::{brief, dollars};
 use super::super::theme::Role;
+use super::super::update;
+use super::frame;
 use super::paint::Painter;
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     tabs(painter, area.title);
     let app = painter.app;
-    let body = area.body;
+    let mut body = area.body;
+    let head = app.head_rows(body.height);
+    live(painter, Rect { height: head.min(body.height), ..body });
+    (body.y, body.height) = (body.y + head, body.height - head);
     if app.doc.lines.is_empty() {
         if app.loading.is_some() && app.detail.is_none() {
             painter.put(body.x, body.y, body.width, "loading", Role::Faint);
@@ -26,11 +33,49 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     } else {
         String::new()
     };
+    let chosen = update::chosen_fold(app).filter(|_| app.focus == Pane::Detail);
+    let chosen = chosen.and_then(|at| app.doc.folds.get(at)).map(|fold| fold.line);
     for row in 0..body.height {
-        let Some(line) = app.doc.lines.get(app.scroll + usize::from(row)) else { break };
+        let at = app.scroll + usize::from(row);
+        let Some(line) = app.doc.lines.get(at) else { break };
+        if chosen == Some(at) {
+            let bar = frame::bar(painter, Pane::Detail);
+            painter.fill(Rect::new(body.x, body.y + row, body.width, 1), bar);
+            painter.over(Some(bar));
+        }
         draw_line(painter, body.x, body.y + row, body.width, line, &wanted);
     }
     painter.thumb(body, app.scroll, app.doc.lines.len());
+}
+
+/// What the run does this moment, what it has cost so far, and the end of what the model says.
+fn live(painter: &mut Painter<'_>, area: Rect) {
+    let app = painter.app;
+    let Some((run, live)) = app.subject_run().and_then(|run| Some((run, app.live(&run)?))) else { return };
+    if area.height < 2 {
+        return;
+    }
+    let role = Role::of_live(live.mode);
+    let pulse = app.pulses.iter().find(|(id, _)| id == run.id).map(|(_, pulse)| pulse);
+    let mut right = area.right();
+    if let Some(pulse) = pulse.filter(|pulse| pulse.tokens.total() > 0) {
+        let mut spent = format!("{} tokens", brief(pulse.tokens.total()));
+        if pulse.cost > 0.0 {
+            spent = format!("{} {} {spent}", dollars(pulse.cost), app.glyphs.dot);
+        }
+        if usize::from(area.width) >= live.text.width() + spent.width() + 4 {
+            right -= painter.put_right(area.x, area.y, area.width, &spent, Role::Muted) + 2;
+        }
+    }
+    painter.put(area.x, area.y, 1, app.glyphs.live(live.mode), role);
+    let room = right.saturating_sub(area.x + 2);
+    let text = doc::shorten(&live.text, usize::from(room), app.glyphs.ellipsis);
+    painter.put(area.x + 2, area.y, room, &text, role);
+    if let Some(pulse) = pulse.filter(|_| live.mode != Mode::Paused) {
+        let room = area.width - 2;
+        let said = doc::last_words(&pulse.tail, usize::from(room), app.glyphs.ellipsis);
+        painter.put(area.x + 2, area.y + 1, room, &said, Role::Faint);
+    }
 }
 
 fn tabs(painter: &mut Painter<'_>, area: Rect) {
@@ -42,14 +87,15 @@ fn tabs(painter: &mut Painter<'_>, area: Rect) {
         Subject::Finding(_) | Subject::Nothing => "Finding",
     };
     let mut x = area.x;
-    for tab in Tab::ALL {
+    for tab in app.tabs() {
         let name = match tab {
             Tab::Page => page,
+            Tab::Turns => "Turns",
             Tab::Diff => "Diff",
             Tab::Log => "Log",
             Tab::Ledger => "Ledger",
         };
-        let role = match (tab == app.tab, focused) {
+        let role = match (*tab == app.tab, focused) {
             (true, true) => Role::Title,
             (true, false) => Role::Strong,
             (false, _) => Role::Faint,

@@ -8,8 +8,10 @@ use super::super::app::{App, FirstReview, Notice, Overlay, Pane, Prompt, PromptK
 use super::super::keymap::{Action, Context};
 use super::super::layout::{LEAST, Layout, PaneArea};
 use super::super::theme::Role;
+use super::super::update;
 use super::paint::Painter;
 use crate::domain::{RunStatus, text};
+use crate::runner::Runner;
 use crate::store::RunRow;
 
 /// The screen is too small for anything useful: say so, kindly.
@@ -28,10 +30,9 @@ pub fn header(painter: &mut Painter<'_>, layout: &Layout) {
     let app = painter.app;
     let area = layout.header;
     let (y, right) = (area.y, area.right().saturating_sub(1));
-    let (state, role) = engine(app);
+    let (glyph, state, role) = engine(app);
     let state_width = (state.width() as u16 + 2).min(area.width / 2 + 4);
     let state_x = right.saturating_sub(state_width);
-    let glyph = app.foremost_run().filter(|_| app.is_live()).map_or(app.glyphs.none, |run| app.glyphs.run(run.status));
     painter.put(state_x, y, 1, glyph, role);
     painter.put(state_x + 2, y, state_width.saturating_sub(2), &state, role);
     let end = state_x.saturating_sub(2);
@@ -64,14 +65,15 @@ fn scope_words(run: &RunRow<'_>, app: &App) -> String {
     words.join(&format!(" {} ", app.glyphs.dot))
 }
 
-/// What the engine does, in words.
-fn engine(app: &App) -> (String, Role) {
+/// What the engine does: a sign, in words, and how it is meant.
+fn engine(app: &App) -> (&'static str, String, Role) {
     let Some(run) = app.foremost_run().filter(|_| app.is_live()) else {
-        return match app.first_review {
-            FirstReview::Asked if app.view.run_count() == 0 => ("starting".to_owned(), Role::Working),
-            _ if !app.view.complete && app.view.run_count() > 0 => ("loading".to_owned(), Role::Muted),
-            _ => ("idle".to_owned(), Role::Muted),
+        let (state, role) = match app.first_review {
+            FirstReview::Asked if app.view.run_count() == 0 => ("starting", Role::Working),
+            _ if !app.view.complete && app.view.run_count() > 0 => ("loading", Role::Muted),
+            _ => ("idle", Role::Muted),
         };
+        return (app.glyphs.none, state.to_owned(), role);
     };
     let dot = app.glyphs.dot;
     let waiting = app.waiting_runs();
@@ -80,6 +82,9 @@ fn engine(app: &App) -> (String, Role) {
         (RunStatus::Pending, _) | (_, 0) => String::new(),
         (_, waiting) => format!(" {dot} {waiting} waiting"),
     };
+    if let Some(live) = app.live(&run) {
+        return (app.glyphs.live(live.mode), format!("{}{more}", live.text), Role::of_live(live.mode));
+    }
     let state = match run.status {
         RunStatus::Pending => format!("waiting for a worker {dot} {}", app.since(run.created_ms)),
         RunStatus::Reviewing if run.files_total > 0 => format!(
@@ -90,7 +95,7 @@ fn engine(app: &App) -> (String, Role) {
         ),
         status => format!("{status} {dot} active {} ago", app.since(run.updated_ms)),
     };
-    (format!("{state}{more}"), Role::Working)
+    (app.glyphs.run(run.status), format!("{state}{more}"), Role::Working)
 }
 
 pub fn divider(painter: &mut Painter<'_>, area: Rect) {
@@ -189,10 +194,19 @@ fn footer_actions(app: &App, context: Context) -> Vec<(Action, &'static str)> {
     let actions = match context {
         Context::Runs | Context::Global => {
             let third = if app.is_live() { A::Cancel } else { A::Unfold };
-            vec![A::Open, A::Review, third, A::Ledger, A::Filter, A::Help, A::Quit]
+            let first = [A::Open, A::Review, third].map(|action| (action, action.short()));
+            let last = [A::Ledger, A::Filter, A::Help, A::Quit].map(|action| (action, action.short()));
+            return first.into_iter().chain(pausing(app)).chain(last).collect();
         }
         Context::Findings => vec![A::Addressed, A::Dismiss, A::Reopen, A::Mark, A::Filter, A::Help, A::Quit],
         Context::Files => vec![A::Open, A::Right, A::Edit, A::Copy, A::Search, A::Help, A::Quit],
+        Context::Detail if !app.doc.folds.is_empty() => {
+            let chosen = update::chosen_fold(app).and_then(|at| app.doc.folds.get(at));
+            let open = chosen.is_some_and(|fold| app.open_folds.contains(&fold.key));
+            let first = (A::Open, if open { "fold" } else { "unfold" });
+            let last = [A::NextTab, A::Zoom, A::Search, A::Back, A::Help].map(|action| (action, action.short()));
+            return std::iter::once(first).chain(pausing(app)).chain(last).collect();
+        }
         Context::Detail => vec![A::Addressed, A::Dismiss, A::Edit, A::NextTab, A::Zoom, A::Back, A::Help],
         Context::Menu => vec![A::Accept, A::Down, A::Up, A::Abort],
         Context::Confirm => vec![A::Accept, A::Abort],
@@ -214,6 +228,12 @@ fn footer_actions(app: &App, context: Context) -> Vec<(Action, &'static str)> {
         Context::Help => vec![A::Abort],
     };
     actions.into_iter().map(|action| (action, action.short())).collect()
+}
+
+/// Whether the run in flight can be paused, or go on.
+fn pausing(app: &App) -> Option<(Action, &'static str)> {
+    let run = update::run_to_pause(app).filter(|run| run.reviewer != Runner::BUILTIN)?;
+    Some((Action::Pause, if run.paused { "go on" } else { "pause" }))
 }
 
 /// The style of a selection bar in a pane.

@@ -48,9 +48,9 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         if entry.nested {
             painter.put(x, y, 1, app.glyphs.nested, Role::Faint);
         }
-        let role = Role::of_run(run.status);
+        let (sign, word, role) = app.run_state(&run);
         let mut left = x + indent;
-        painter.put(left, y, 1, app.glyphs.run(run.status), role);
+        painter.put(left, y, 1, sign, role);
         left += 2;
         // From the right edge: counts, tokens, when, reviewer; what does not fit is left out, the scope stays.
         let mut right = x + width;
@@ -77,7 +77,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
             painter.put(right, y, 9, run.reviewer, Role::Muted);
         }
         if right.saturating_sub(left) >= 24 {
-            painter.put(left, y, 11, run.status.word(), role);
+            painter.put(left, y, 11, word, role);
             left += 12;
         }
         let mut scope_width = right.saturating_sub(left + 1);

@@ -1,5 +1,8 @@
 //! Settings: their layers, their errors, their limits.
 
+use revdeck::config::PromptName;
+use revdeck::context::tokens::{Encoding, count};
+
 use super::*;
 
 fn with_settings(user: &str, repository: &str) -> TestEnvironment {
@@ -121,15 +124,17 @@ fn wrong_settings_are_told_with_their_place(#[case] user: &str, #[case] place: &
 }
 
 #[test]
-fn reviewers_of_other_kinds_are_checked_and_not_run() {
+fn a_reviewer_is_known_by_its_name_and_a_missing_key_is_said() {
     let test = with_settings(
         "[reviewers.cloud]\nkind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"KEY\"\n[reviewers.mine]\nkind = \"builtin\"\n",
         "",
     );
     test.write("a.py", "x = 1\n");
     test.commit("something");
-    let error = fails(&test, &["review", "--reviewer", "cloud"], USAGE);
-    assert!(error.contains("only the built-in reviewer"), "{error}");
+    let output = test.revdeck(&["review", "--wait", "--reviewer", "cloud"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("the variable KEY is not set"), "{said}");
     run(&test, &["review", "--wait", "--reviewer", "mine"], DONE);
     let error = fails(&test, &["review", "--reviewer", "nobody"], USAGE);
     assert!(error.contains("builtin, cloud, mine"), "{error}");
@@ -187,4 +192,116 @@ fn a_home_may_be_relative_or_empty() {
         .output()
         .expect("revdeck starts");
     assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
+}
+
+#[test]
+fn reviewers_and_budgets_are_shown_with_their_origin() {
+    let user = "[reviewers.cloud]\nkind = \"anthropic\"\nmodel = \"claude-sonnet-5-5\"\nprice_input = 2\n\
+                price_output = 10.5\ncritic = \"p1\"\n[budget]\nrun_cost = 0.5\n";
+    let test = with_settings(user, "[budget]\nrun_cost = 99\n[reviewers.cloud]\nkind = \"ollama\"\nmodel = \"x\"\n");
+    for (key, value, origin) in [
+        ("budget.run_cost", serde_json::json!(0.5), "user"),
+        ("budget.day_cost", serde_json::json!(10.0), "default"),
+        ("reviewers.cloud.kind", "anthropic".into(), "user"),
+        ("reviewers.cloud.price_output", serde_json::json!(10.5), "user"),
+        ("reviewers.cloud.mask_secrets", true.into(), "default"),
+    ] {
+        assert_eq!(setting(&test, key, &[], &[]), (value, origin.to_owned()), "{key}");
+    }
+    assert_eq!(
+        setting(&test, "budget.run_cost", &[("REVDECK_BUDGET_RUN_COST", "0.75")], &[]),
+        (serde_json::json!(0.75), "environment".to_owned())
+    );
+    let shown = json(&test, &["config", "show", "--format", "json"], DONE);
+    let cloud = &shown["reviewers"]["cloud"];
+    assert_eq!((&cloud["model"], &cloud["critic"]), (&"claude-sonnet-5-5".into(), &"p1".into()));
+    let text = run(&test, &["config", "show", "--origin"], DONE);
+    let line =
+        |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}: {text}"));
+    assert!(line("reviewers.cloud.price_input = 2.00 ").contains("config.toml:4:1"), "{text}");
+    assert!(line("reviewers.cloud.attempts = 4 ").ends_with("# default"), "{text}");
+    let warned = err(&test.revdeck(&["config", "show"]));
+    assert!(warned.contains(": budget.run_cost: not obeyed") && warned.contains(": reviewers: not obeyed"), "{warned}");
+}
+
+#[test]
+fn every_default_file_can_be_printed_and_used() {
+    let test = TestEnvironment::new();
+    for name in ["config", "smells", "keymap", "models"] {
+        let text = run(&test, &["config", "defaults", name], DONE);
+        fs::create_dir_all(test.home()).expect("a folder");
+        fs::write(test.home().join(format!("{name}.toml")), text).expect("a file");
+    }
+    fs::create_dir_all(test.home().join("prompts")).expect("a folder");
+    for prompt in PromptName::ALL {
+        let text = run(&test, &["config", "defaults", &format!("prompts/{}", prompt.file())], DONE);
+        fs::write(test.home().join(format!("prompts/{}.md", prompt.file())), text).expect("a file");
+    }
+    assert_eq!(json(&test, &["doctor", "--format", "json"], DONE)["healthy"], true);
+    let error = fails(&test, &["config", "defaults", "themes"], USAGE);
+    assert!(error.contains("prompts/system"), "{error}");
+}
+
+#[test]
+fn prompts_are_short() {
+    // Tokens, with room for about a third more than they have: what stands in every request is paid for every time.
+    for (prompt, most) in PromptName::ALL.iter().map(|prompt| match prompt {
+        PromptName::System => (prompt, 1600),
+        PromptName::Task | PromptName::Critic | PromptName::Agent => (prompt, 260),
+        PromptName::Masked => (prompt, 40),
+        prompt => (prompt, 120),
+    }) {
+        let tokens = count(Encoding::O200kBase, prompt.text());
+        assert!((10..=most).contains(&tokens), "{prompt:?} has {tokens} tokens, of {most} at most");
+    }
+}
+
+#[test]
+fn the_doctor_says_what_each_reviewer_has_and_lacks() {
+    let settings = "[reviewers.cloud]\nkind = \"anthropic\"\nmodel = \"claude-sonnet-5-5\"\n\
+                    [reviewers.router]\nkind = \"openai\"\nbase_url = \"https://openrouter.ai/api/v1\"\n\
+                    model = \"who/knows\"\napi_key_env = \"ROUTER_KEY\"\n\
+                    [reviewers.old]\nkind = \"openai\"\nmodel = \"gpt-6.2-sol\"\napi_key_cmd = \"no-such-program rk-12345\"\n\
+                    [reviewers.here]\nkind = \"ollama\"\nmodel = \"qwen3-coder\"\n\
+                    [reviewers.agent]\nkind = \"command\"\ncommand = [\"git\", \"x\"]\n\
+                    [reviewers.lost]\nkind = \"command\"\ncommand = [\"./no-such-agent\"]\n";
+    let test = with_settings(settings, "");
+    let doctor = |environment: &[(&str, &str)], default: &str, code: i32| {
+        fs::write(test.home().join("config.toml"), format!("default_reviewer = \"{default}\"\n{settings}"))
+            .expect("a file");
+        let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+        let output = command.arg("doctor").envs(environment.iter().copied()).output().expect("revdeck starts");
+        assert_eq!(output.status.code(), Some(code), "{}{}", out(&output), err(&output));
+        out(&output)
+    };
+    let text = doctor(&[("ROUTER_KEY", "rk-12345")], "builtin", DONE);
+    let line = |name: &str| {
+        let line = text.lines().find(|line| line.contains(&format!("reviewers    {name}: ")));
+        line.unwrap_or_else(|| panic!("{name}: {text}")).to_owned()
+    };
+    for (name, verdict, parts) in [
+        ("cloud", "notice", &["ANTHROPIC_API_KEY, which holds its key, is not set", "window 1000000", "2.00 in"][..]),
+        ("router", "notice", &["key in ROUTER_KEY", "guessed", "no known price"]),
+        ("old", "notice", &["does not begin with a program in PATH", "openai-responses"]),
+        ("here", "ok", &["costs nothing", "no key", "window 32768"]),
+        ("agent", "ok", &["/git (plain)"]),
+        ("lost", "notice", &["\"./no-such-agent\" (plain) is not found"]),
+    ] {
+        let line = line(name);
+        assert!(line.starts_with(verdict) && parts.iter().all(|part| line.contains(part)), "{name}: {line}");
+    }
+    assert!(!text.contains("rk-12345"), "a key is never shown: {text}");
+    assert!(doctor(&[], "cloud", USAGE).contains("problem reviewers    cloud: "));
+    assert!(doctor(&[("ANTHROPIC_API_KEY", "sk-ant-9")], "cloud", DONE).contains("ok      reviewers    cloud: "));
+}
+
+#[test]
+fn the_doctor_reads_models_and_prompts() {
+    let test = with_settings("", "");
+    fs::write(test.home().join("models.toml"), "[models.m]\ntools = 3\n").expect("a file");
+    fs::create_dir_all(test.home().join("prompts")).expect("a folder");
+    fs::write(test.home().join("prompts/task.md"), "Review it.\n").expect("a file");
+    let text = run(&test, &["doctor"], USAGE);
+    assert!(text.contains("problem models") && text.contains("models.toml:2:9: "), "{text}");
+    assert!(text.contains("problem prompts") && text.contains("task.md:1:1: task.md needs {{diff}}"), "{text}");
 }

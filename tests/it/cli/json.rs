@@ -22,7 +22,7 @@ const FINDING_KEYS: [&str; 17] = [
     "reported_at",
 ];
 
-const RUN_KEYS: [&str; 40] = [
+const RUN_KEYS: [&str; 41] = [
     "run_id",
     "status",
     "created_at",
@@ -44,6 +44,7 @@ const RUN_KEYS: [&str; 40] = [
     "model",
     "reasoning_effort",
     "attempt",
+    "paused",
     "follow_up_count",
     "phase_timings",
     "prompt_estimate",
@@ -76,7 +77,7 @@ fn json_has_the_documented_shape() {
     has_keys(&started["decision"], &["action", "reason", "saved_token_estimate", "supersedes"]);
 
     let review = json(&test, &["review", "--wait", "--format", "json"], DONE);
-    has_keys(&review, &["run", "findings", "coverage", "decision"]);
+    has_keys(&review, &["run", "findings", "coverage", "rejected", "decision"]);
     has_keys(&review["run"], &RUN_KEYS);
     has_keys(
         &review["coverage"],

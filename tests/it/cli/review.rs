@@ -21,6 +21,20 @@ fn a_review_says_what_it_found_and_what_it_covered() {
 }
 
 #[test]
+fn a_file_that_is_too_complex_is_left_out_as_that() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.write("hostile.java", "a =>\n".repeat(5_000));
+    test.commit("one of each");
+    let text = run(&test, &["review", "--wait"], DONE);
+    assert!(text.contains("· 1 left out: too complex to parse"), "{text}");
+    let json = run(&test, &["review", "--wait", "--format", "json"], DONE);
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let left_out = serde_json::json!([{ "path": "hostile.java", "reason": "too_complex" }]);
+    assert_eq!(value["coverage"]["left_out"], left_out);
+}
+
+#[test]
 fn fail_on_decides_the_exit_code() {
     let test = TestEnvironment::new();
     test.write("long.py", long_function("long"));

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod hidden;
+mod plain;
 mod secrets;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use std::sync::LazyLock;
 
 use self::addresses::Address;
 pub use self::hidden::Hidden;
+pub use self::plain::{Values, named};
 use self::secrets::Secret;
 use super::Smell;
 use super::syntax::{Fields, KindMap, capital, compact, is_word, last_name};
@@ -200,6 +202,12 @@ pub(super) fn looks_secret(text: &str) -> bool {
 pub fn redact(text: &str) -> std::borrow::Cow<'_, str> {
     let hidden = Hidden::by_shape(text.as_bytes());
     if hidden.is_empty() { text.into() } else { hidden.redacted(text.as_bytes(), 0).into() }
+}
+
+/// Every text of the shape of a provider's key, and what it is ("an AWS access key"): examples and placeholders as well,
+/// and no blocks of private keys. For texts that leave the machine, where one too many is better than one too few.
+pub fn shapes(text: &[u8]) -> impl Iterator<Item = (std::ops::Range<usize>, &'static str)> {
+    secrets::shapes(text)
 }
 
 /// A string literal and its content.

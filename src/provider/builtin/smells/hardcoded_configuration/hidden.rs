@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use super::masked;
 use super::secrets::Secret;
-use crate::domain::{Finding, Kind};
-use crate::provider::builtin::anchors::Anchors;
+use crate::domain::anchors::Anchors;
+use crate::domain::{Finding, Kind, Suggestion};
 use crate::provider::builtin::smells::Smell;
 
 /// So many bytes of a secret in a text give it away; of a shorter secret all of it does.
@@ -33,6 +33,8 @@ struct Mask {
     /// First and last line, counted from 1.
     lines: (u32, u32),
     shown: String,
+    /// What it is, for people.
+    sort: &'static str,
 }
 
 impl Hidden {
@@ -44,7 +46,8 @@ impl Hidden {
             let bytes = secret.start..secret.start + secret.text.len();
             let first = lines.of(bytes.start);
             let last = lines.of(bytes.end.saturating_sub(1).max(bytes.start));
-            hidden.secrets.push(Mask { bytes, lines: (first, last), shown: masked(secret.text) });
+            let shown = masked(secret.text);
+            hidden.secrets.push(Mask { bytes, lines: (first, last), shown, sort: secret.sort });
             hidden
                 .parts
                 .extend(secret.text.as_bytes().windows(PART).filter_map(|part| <[u8; PART]>::try_from(part).ok()));
@@ -68,6 +71,11 @@ impl Hidden {
     /// The bytes of the secrets, by place.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.secrets.iter().map(|secret| secret.bytes.clone())
+    }
+
+    /// The bytes of the secrets, by place, and what each is ("an AWS access key").
+    pub fn sorts(&self) -> impl Iterator<Item = (Range<usize>, &'static str)> {
+        self.secrets.iter().map(|secret| (secret.bytes.clone(), secret.sort))
     }
 
     /// Whether a secret lies in a range of bytes, in part or whole.
@@ -120,20 +128,34 @@ impl Hidden {
             if smell.kind == Kind::HardcodedConfiguration {
                 continue;
             }
-            for part in [&mut smell.title, &mut smell.explanation, &mut smell.subject] {
-                if let Some(masked) = self.without(part) {
-                    *part = masked;
-                }
-            }
+            [&mut smell.title, &mut smell.explanation, &mut smell.subject].into_iter().for_each(|part| self.mask(part));
             if let Some(suggestion) = &mut smell.suggestion {
-                if let Some(masked) = self.without(&suggestion.text) {
-                    suggestion.text = masked;
-                }
-                // A replacement with something else in the place of the secret would break the code.
-                if suggestion.replacement.as_deref().is_some_and(|new| self.without(new).is_some()) {
-                    (suggestion.replacement, suggestion.lines) = (None, None);
-                }
+                self.hide_in_suggestion(suggestion);
             }
+        }
+    }
+
+    /// Takes the secrets of the file out of what somebody else wrote about it. The quote and the id are made of text
+    /// that is masked already: see [`Hidden::redacted`].
+    pub fn hide_in(&self, finding: &mut Finding) {
+        [&mut finding.title, &mut finding.explanation].into_iter().for_each(|part| self.mask(part));
+        if let Some(suggestion) = &mut finding.suggestion {
+            self.hide_in_suggestion(suggestion);
+        }
+    }
+
+    fn hide_in_suggestion(&self, suggestion: &mut Suggestion) {
+        self.mask(&mut suggestion.text);
+        // A replacement with something else in the place of the secret would break the code.
+        if suggestion.replacement.as_deref().is_some_and(|new| self.without(new).is_some()) {
+            (suggestion.replacement, suggestion.lines) = (None, None);
+        }
+    }
+
+    /// Masks every part of a secret of the file that is in a text.
+    pub fn mask(&self, text: &mut String) {
+        if let Some(masked) = self.without(text) {
+            *text = masked;
         }
     }
 

@@ -1,8 +1,9 @@
 //! Secrets: the shapes that providers give their keys, and what a name and the entropy of a text tell.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use regex::bytes::{Captures, Match, Regex};
 
 use super::super::syntax::has_word;
 use crate::provider::builtin::limits::HardcodedConfiguration;
@@ -70,12 +71,35 @@ const MIN_SHAPE_ENTROPY: f64 = 2.8;
 const MIN_RANDOM_LENGTH: usize = 10;
 const MIN_RANDOM_ENTROPY: f64 = 3.2;
 
+/// What a match of [`ANY`] is, and where.
+fn shape_of<'a>(found: &Captures<'a>) -> Option<(&'static str, Match<'a>)> {
+    let (number, part) = (1..found.len()).find_map(|number| Some((number - 1, found.get(number)?)))?;
+    SHAPES.get(number).map(|(sort, _)| (*sort, part))
+}
+
+/// Every text of the shape of a key, in order, examples and placeholders as well; but for private keys, whose shape also
+/// takes in what stands behind them.
+pub(super) fn shapes(text: &[u8]) -> impl Iterator<Item = (Range<usize>, &'static str)> {
+    let mut at = if HINTS.is_match(text) { 0 } else { text.len() };
+    std::iter::from_fn(move || {
+        while at < text.len() {
+            let (sort, part) = shape_of(&ANY.captures_at(text, at)?)?;
+            if part.as_bytes().starts_with(b"-----") {
+                at = part.start() + 1;
+                continue;
+            }
+            at = part.end();
+            return Some((part.range(), sort));
+        }
+        None
+    })
+}
+
 /// The secrets in a text by their shape, in order.
 pub(super) fn by_shape(text: &[u8]) -> impl Iterator<Item = Secret<'_>> {
     let any = HINTS.is_match(text).then(|| ANY.captures_iter(text));
     any.into_iter().flatten().filter_map(|found| {
-        let (number, part) = (1..found.len()).find_map(|number| Some((number - 1, found.get(number)?)))?;
-        let (sort, _) = SHAPES.get(number)?;
+        let (sort, part) = shape_of(&found)?;
         let text = std::str::from_utf8(part.as_bytes()).ok()?.trim_end();
         let is_block = text.starts_with("-----");
         if is_block && text.len() < MIN_KEY_BLOCK {
@@ -85,7 +109,7 @@ pub(super) fn by_shape(text: &[u8]) -> impl Iterator<Item = Secret<'_>> {
         let digits = text.bytes().any(|byte| byte.is_ascii_digit());
         let upper = text.bytes().filter(u8::is_ascii_uppercase).count() > 1;
         // Words joined by hyphens (`sk-learn-something`) have neither digits nor capitals.
-        let looks_random = is_block || *sort != "an OpenAI key" || (digits && upper);
+        let looks_random = is_block || sort != "an OpenAI key" || (digits && upper);
         (looks_random && entropy(random) >= MIN_SHAPE_ENTROPY && !is_placeholder(text)).then_some(Secret {
             start: part.start(),
             text,

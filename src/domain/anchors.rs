@@ -1,21 +1,21 @@
-//! The code that smells are anchored to: what of it identifies a finding and what of it is quoted.
+//! The code that findings are anchored to: what of it identifies a finding and what of it is quoted.
 //!
 //! Both are bounded, and asked for again at no cost while the anchor stays the same: a file may be one line of a
 //! megabyte with thousands of smells on it.
 
 use std::rc::Rc;
 
-use crate::domain::text::normalize_code;
-use crate::domain::{Finding, content_hash};
+use super::text::normalize_code;
+use super::{Finding, content_hash};
 
 /// Longer code is identified by its beginning and a hash. Bytes.
 const MAX_IDENTITY: usize = 4096;
 
 /// Longer lines are cut where they are quoted. Characters; own: what a wide terminal shows in two rows.
-pub(super) const MAX_QUOTE_COLUMNS: usize = 400;
+const MAX_QUOTE_COLUMNS: usize = 400;
 
 /// A text by its lines, counted from 1, and what was made of the last anchor.
-pub(super) struct Anchors<'a> {
+pub struct Anchors<'a> {
     lines: Vec<&'a [u8]>,
     identity: Option<((u32, u32), Rc<str>)>,
 }
@@ -61,7 +61,7 @@ impl<'a> Anchors<'a> {
 }
 
 /// The identity of code that is not the file's own: a quote with secrets masked.
-pub(super) fn identity_of(code: &str) -> String {
+pub fn identity_of(code: &str) -> String {
     let normal = normalize_code(code);
     if normal.len() <= MAX_IDENTITY {
         return normal;
@@ -71,7 +71,7 @@ pub(super) fn identity_of(code: &str) -> String {
 }
 
 /// As much of a quote as a finding holds.
-pub(super) fn first_lines(code: &str) -> String {
+pub fn first_lines(code: &str) -> String {
     let first: Vec<_> = code.lines().take(Finding::MAX_QUOTE_LINES).map(cut).collect();
     first.join("\n")
 }

@@ -1,0 +1,147 @@
+//! Reviewers for `revdeck doctor`: whether each has what it needs. Keys are looked for and never shown.
+
+use std::path::{Path, PathBuf};
+
+use super::super::session::variable;
+use super::Verdict;
+use crate::config::{KeySource, Known, ModelFacts, Models, ReviewerKind, ReviewerSettings, Settings, ToolUse};
+
+/// Whether the default reviewer is there, and whether each configured one has what it needs. Keys are never read, only
+/// looked for.
+pub(super) fn judge(settings: &Settings, models: &Models) -> Vec<(Verdict, String)> {
+    let default = settings.default_reviewer.as_str();
+    let mut judged = Vec::new();
+    if default == "builtin" {
+        judged.push((Verdict::Good, "builtin (offline, no key needed)".to_owned()));
+    } else if !settings.reviewers.contains_key(default) {
+        let others = settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin");
+        let there: Vec<&str> = std::iter::once("builtin").chain(others).collect();
+        let text =
+            format!("there is no reviewer named {default:?}, the default_reviewer; there are: {}", there.join(", "));
+        judged.push((Verdict::Bad, text));
+    }
+    for (name, reviewer) in &settings.reviewers {
+        let (verdict, text) = judge_reviewer(reviewer, models);
+        // One that is only there to be named may wait for its key.
+        let verdict = if verdict == Verdict::Bad && name != default { Verdict::Notice } else { verdict };
+        judged.push((verdict, format!("{name}: {text}")));
+    }
+    judged
+}
+
+/// What is said of a reviewer, and the worst of it.
+#[derive(Default)]
+struct Said {
+    parts: Vec<String>,
+    noticed: bool,
+    bad: bool,
+}
+
+impl Said {
+    fn good(&mut self, text: impl Into<String>) {
+        self.parts.push(text.into());
+    }
+
+    fn notice(&mut self, text: impl Into<String>) {
+        self.noticed = true;
+        self.good(text);
+    }
+
+    fn bad(&mut self, text: impl Into<String>) {
+        self.bad = true;
+        self.good(text);
+    }
+}
+
+fn judge_reviewer(reviewer: &ReviewerSettings, models: &Models) -> (Verdict, String) {
+    let mut said = Said::default();
+    match reviewer.kind {
+        ReviewerKind::Builtin => said.good("builtin"),
+        ReviewerKind::Command => {
+            let program = reviewer.command.first().map_or("", String::as_str);
+            let speaks = reviewer.dialect().word();
+            match find_program(program) {
+                Some(path) => said.good(format!("command {} ({speaks})", path.display())),
+                None => said.bad(format!("the command {program:?} ({speaks}) is not found in PATH")),
+            }
+        }
+        _ => {
+            judge_model(reviewer, &models.of(reviewer), &mut said);
+            judge_key(reviewer, &mut said);
+            if let Some(file) = reviewer.ca_file.as_ref().filter(|file| !file.is_file()) {
+                said.bad(format!("ca_file {} is not there", file.display()));
+            }
+        }
+    }
+    let verdict = match (said.bad, said.noticed) {
+        (true, _) => Verdict::Bad,
+        (false, true) => Verdict::Notice,
+        (false, false) => Verdict::Good,
+    };
+    (verdict, said.parts.join(", "))
+}
+
+fn judge_model(reviewer: &ReviewerSettings, facts: &ModelFacts, said: &mut Said) {
+    said.good(format!("{} {}", reviewer.kind.word(), reviewer.model));
+    let (window, guessed) = (facts.context_window, facts.known == Known::Guess);
+    let counted = if facts.encoding.is_approximate() { "counted approximately" } else { "counted exactly" };
+    let guess = if guessed { "guessed, not in models.toml; " } else { "" };
+    said.good(format!("window {window} tokens ({guess}{counted})"));
+    match &facts.price {
+        Some(price) if price.is_free() => said.good("costs nothing"),
+        Some(price) => {
+            said.good(format!("{} in, {} out per million tokens ({})", price.input, price.output, price.from));
+        }
+        None => said.notice("no known price: only limits on tokens hold; set price_input and price_output"),
+    }
+    if facts.tools == ToolUse::Responses && reviewer.kind == ReviewerKind::Openai {
+        said.notice("takes tools with kind = \"openai-responses\" only");
+    }
+    if let Some(effort) = reviewer.effort
+        && !guessed
+        && !facts.effort.contains(&effort)
+    {
+        said.notice(format!("is not known to take effort = {:?}", effort.word()));
+    }
+}
+
+/// Of a command line only that there is one: a key may stand in it.
+fn judge_key(reviewer: &ReviewerSettings, said: &mut Said) {
+    let source = reviewer.key_source();
+    match source {
+        KeySource::None => said.good("no key"),
+        KeySource::Variable(name) if variable(name).is_some_and(|key| !key.is_empty()) => {
+            said.good(format!("key in {name}"));
+        }
+        KeySource::Variable(name) => said.bad(format!("the variable {name}, which holds its key, is not set")),
+        KeySource::Command(line) => match find_program(line.split_whitespace().next().unwrap_or_default()) {
+            Some(_) => said.good("key from api_key_cmd"),
+            None => said.notice("key from api_key_cmd, which does not begin with a program in PATH"),
+        },
+    }
+    if reviewer.is_readable() && source != KeySource::None {
+        said.notice("key and code are sent unencrypted: use https");
+    }
+}
+
+/// The file that a command would start.
+fn find_program(program: &str) -> Option<PathBuf> {
+    if program.is_empty() {
+        return None;
+    }
+    if program.contains(std::path::MAIN_SEPARATOR) {
+        return Some(PathBuf::from(program)).filter(|path| is_program(path));
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| is_program(path))
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file() || path.with_extension("exe").is_file()
+}

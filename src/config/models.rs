@@ -1,0 +1,415 @@
+//! What is known of models: `assets/models.toml`, the user's `models.toml` laid over it, a reviewer's own keys over both.
+//!
+//! Invariants: nobody gets a price that is not theirs (another host than the seller's has none); a model that is not
+//! known works, and [`ModelFacts::known`] says that what is said of it is a guess.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+use super::document::{Document, Links};
+use super::{ConfigError, Dollars, Paths, ReviewerKind, ReviewerSettings, embedded};
+use crate::domain::{Effort, Encoding, Usage};
+
+/// Whether a model takes tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolUse {
+    Yes,
+    No,
+    /// Beside reasoning only over OpenAI's Responses API.
+    Responses,
+}
+
+/// Where facts come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    /// The name in `models.toml` that fits.
+    Exactly(String),
+    /// No name fits.
+    Guess,
+}
+
+/// What a model costs, in US dollars for a million tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Price {
+    pub input: Dollars,
+    /// Input that is read from the provider's cache.
+    pub cached: Dollars,
+    pub output: Dollars,
+    /// Input that is not read from the cache is written to it, at so many hundredths of `input`.
+    pub written_percent: u32,
+    pub long: Option<LongPrompts>,
+    /// Whose list it is and of which date, or who set it; for a person.
+    pub from: String,
+}
+
+/// What prompts over a size cost more, all of their tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongPrompts {
+    /// Tokens.
+    pub over: u64,
+    /// Hundredths of the price of input, cached or not.
+    pub input_percent: u32,
+    /// Hundredths of the price of output.
+    pub output_percent: u32,
+}
+
+impl Price {
+    /// Of a service that takes no money.
+    fn nothing(from: &str) -> Self {
+        let (zero, from) = (Dollars::ZERO, from.to_owned());
+        Self { input: zero, cached: zero, output: zero, written_percent: 100, long: None, from }
+    }
+
+    /// Whether nothing is paid for any token.
+    pub fn is_free(&self) -> bool {
+        [self.input, self.cached, self.output].iter().all(|price| *price == Dollars::ZERO)
+    }
+
+    /// What one request costs at most, in US dollars.
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        let times = |percent: u32| f64::from(percent) / 100.0;
+        let (long_input, long_output) = match self.long {
+            Some(long) if usage.input > long.over => (times(long.input_percent), times(long.output_percent)),
+            _ => (1.0, 1.0),
+        };
+        let fresh = usage.input.saturating_sub(usage.cached) as f64 * self.input.as_f64() * times(self.written_percent);
+        let cached = usage.cached.min(usage.input) as f64 * self.cached.as_f64();
+        let output = (usage.output + usage.reasoning) as f64 * self.output.as_f64();
+        ((fresh + cached) * long_input + output * long_output) / 1e6
+    }
+}
+
+/// What a reviewer's model takes, gives and costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFacts {
+    /// Tokens of prompt and answer together.
+    pub context_window: u64,
+    /// Tokens of an answer.
+    pub max_output: u64,
+    pub encoding: Encoding,
+    pub tools: ToolUse,
+    /// The words it takes; none where its thinking is not set by a word.
+    pub effort: Vec<Effort>,
+    /// Whether a temperature may be sent.
+    pub temperature: bool,
+    /// `None`: not known; costs cannot be limited, tokens can.
+    pub price: Option<Price>,
+    pub known: Known,
+}
+
+impl ModelFacts {
+    /// Whether it is given tools when it is reached this way.
+    pub fn takes_tools(&self, kind: ReviewerKind) -> bool {
+        match self.tools {
+            ToolUse::Yes => true,
+            ToolUse::Responses => kind == ReviewerKind::OpenaiResponses,
+            ToolUse::No => false,
+        }
+    }
+}
+
+/// The table of models.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Models {
+    embedded: Table,
+    users: Table,
+}
+
+/// A file as it stands.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Table {
+    sellers: BTreeMap<String, Seller>,
+    families: BTreeMap<String, Entry>,
+    models: BTreeMap<String, Entry>,
+    guesses: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Seller {
+    hosts: Vec<String>,
+    /// The day on which the prices were looked up.
+    checked: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Entry {
+    family: Option<String>,
+    seller: Option<String>,
+    #[serde(deserialize_with = "window")]
+    context_window: Option<u64>,
+    #[serde(deserialize_with = "output")]
+    max_output: Option<u64>,
+    encoding: Option<Counting>,
+    #[serde(deserialize_with = "percent")]
+    factor: Option<u32>,
+    tools: Option<ToolUse>,
+    effort: Option<Vec<Effort>>,
+    temperature: Option<bool>,
+    price: Option<PriceEntry>,
+    #[serde(deserialize_with = "percent")]
+    written: Option<u32>,
+    long: Option<LongEntry>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+enum Counting {
+    #[serde(rename = "o200k_base")]
+    O200kBase,
+    #[serde(rename = "cl100k_base")]
+    Cl100kBase,
+    #[serde(rename = "approximate")]
+    Approximate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PriceEntry {
+    input: Dollars,
+    cached: Option<Dollars>,
+    output: Dollars,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LongEntry {
+    over: u64,
+    #[serde(deserialize_with = "percent")]
+    input: Option<u32>,
+    #[serde(deserialize_with = "percent")]
+    output: Option<u32>,
+}
+
+fn within(found: u64, min: u64, max: u64) -> Result<Option<u64>, String> {
+    if (min..=max).contains(&found) { Ok(Some(found)) } else { Err(format!("{found} is not from {min} to {max}")) }
+}
+
+/// The bounds of `context_window` in a `[reviewers]` table.
+fn window<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    within(u64::deserialize(deserializer)?, 4000, 10_000_000).map_err(D::Error::custom)
+}
+
+fn output<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    within(u64::deserialize(deserializer)?, 256, 1_000_000).map_err(D::Error::custom)
+}
+
+/// A factor as hundredths.
+fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let factor = f64::deserialize(deserializer)?;
+    if (0.1..=100.0).contains(&factor) {
+        Ok(Some((factor * 100.0).round() as u32))
+    } else {
+        Err(D::Error::custom(format!("{factor} is not from 0.1 to 100")))
+    }
+}
+
+impl Entry {
+    fn over(&self, base: &Self) -> Self {
+        // A factor belongs to the encoding it stands beside.
+        let (encoding, factor) = match self.encoding {
+            Some(_) => (self.encoding, self.factor),
+            None => (base.encoding, self.factor.or(base.factor)),
+        };
+        Self {
+            family: self.family.clone().or_else(|| base.family.clone()),
+            seller: self.seller.clone().or_else(|| base.seller.clone()),
+            context_window: self.context_window.or(base.context_window),
+            max_output: self.max_output.or(base.max_output),
+            encoding,
+            factor,
+            tools: self.tools.or(base.tools),
+            effort: self.effort.clone().or_else(|| base.effort.clone()),
+            temperature: self.temperature.or(base.temperature),
+            price: self.price.or(base.price),
+            written: self.written.or(base.written),
+            long: self.long.or(base.long),
+        }
+    }
+}
+
+/// Letters small, versions with hyphens: `Claude-Opus-4.5` and `claude-opus-4-5` are one.
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace('.', "-")
+}
+
+/// Whether an id is of a name, both plain: the same, or longer by a word that is not a further version.
+fn fits(id: &str, name: &str) -> bool {
+    let Some(rest) = id.strip_prefix(name) else { return false };
+    let Some(word) = rest.strip_prefix(['-', ':', '@', '_']) else { return rest.is_empty() };
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let is_version = (1..=2).contains(&digits) && !word[digits..].starts_with(|c: char| c.is_alphanumeric());
+    !is_version || !rest.starts_with('-')
+}
+
+impl Default for Models {
+    /// The embedded table alone.
+    fn default() -> Self {
+        let embedded = toml::from_str(embedded::MODELS)
+            .unwrap_or_else(|error| unreachable!("a test reads the embedded models: {error}"));
+        Self { embedded, users: Table::default() }
+    }
+}
+
+impl Models {
+    /// The embedded table with the user's own over it.
+    ///
+    /// # Errors
+    /// The user's file cannot be read, or says what it cannot mean.
+    pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
+        let models = Self::default();
+        let Some(document) = Document::read(paths.models_file(), Links::Follow)? else { return Ok(models) };
+        document.table()?;
+        let content = |offset: usize, problem: String| ConfigError::Content {
+            place: document.place(offset),
+            problem,
+            allowed: "what `revdeck config defaults models` explains".to_owned(),
+        };
+        let users: Table = toml::from_str(&document.text)
+            .map_err(|error| content(error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
+        let models = Self { users, ..models };
+        match models.loose_end() {
+            None => Ok(models),
+            Some((name, problem)) => Err(content(document.text.find(&name).unwrap_or(0), problem)),
+        }
+    }
+
+    /// A name that leads nowhere, and what is wrong with it.
+    fn loose_end(&self) -> Option<(String, String)> {
+        [&self.embedded, &self.users].into_iter().find_map(|table| {
+            let entries = table.models.iter().chain(&table.families).chain(&table.guesses);
+            entries.into_iter().find_map(|(name, entry)| {
+                let family = entry.family.as_ref().filter(|it| self.entry(|table| &table.families, it).is_none());
+                let seller = entry.seller.as_ref().filter(|it| self.seller(it).is_none());
+                let problem = match (family, seller) {
+                    (Some(family), _) => format!("there is no family {family:?}"),
+                    (None, Some(seller)) => format!("there is no seller {seller:?}"),
+                    (None, None) if entry.encoding == Some(Counting::Approximate) && entry.factor.is_none() => {
+                        "encoding = \"approximate\" needs a factor".to_owned()
+                    }
+                    (None, None) => return None,
+                };
+                Some((name.clone(), format!("{name}: {problem}")))
+            })
+        })
+    }
+
+    /// An entry of both tables, the user's over the embedded one.
+    fn entry(&self, group: impl Fn(&Table) -> &BTreeMap<String, Entry>, name: &str) -> Option<Entry> {
+        match (group(&self.users).get(name), group(&self.embedded).get(name)) {
+            (Some(own), Some(base)) => Some(own.over(base)),
+            (Some(entry), None) | (None, Some(entry)) => Some(entry.clone()),
+            (None, None) => None,
+        }
+    }
+
+    fn seller(&self, name: &str) -> Option<&Seller> {
+        self.users.sellers.get(name).or_else(|| self.embedded.sellers.get(name))
+    }
+
+    /// The name with the most letters that fits an id.
+    fn name_of(&self, id: &str) -> Option<&str> {
+        let id = plain(id);
+        let names = self.users.models.keys().chain(self.embedded.models.keys());
+        let fitting = names.filter(|name| {
+            let name = plain(name);
+            // What stands before a slash is who serves the model, or a folder of the service.
+            fits(&id, &name) || id.rsplit_once('/').is_some_and(|(_, last)| fits(last, &name))
+        });
+        fitting.max_by_key(|name| name.len()).map(String::as_str)
+    }
+
+    /// What is known of a model by its id, wherever it is served.
+    pub fn model(&self, id: &str) -> ModelFacts {
+        self.facts(id, "other").0
+    }
+
+    /// The facts, with a guess of this name for what is missing, and the seller of the price.
+    fn facts(&self, id: &str, guess: &str) -> (ModelFacts, Option<&Seller>) {
+        let name = self.name_of(id);
+        let found = name.and_then(|name| self.entry(|table| &table.models, name));
+        let mut entry = found.unwrap_or_default();
+        if let Some(family) = entry.family.as_ref().and_then(|family| self.entry(|table| &table.families, family)) {
+            entry = entry.over(&family);
+        }
+        for guess in [guess, "other"] {
+            if let Some(guess) = self.entry(|table| &table.guesses, guess) {
+                entry = entry.over(&guess);
+            }
+        }
+        let seller = entry.seller.as_ref().and_then(|name| self.seller(name));
+        let from = match (&entry.seller, seller) {
+            (Some(name), Some(seller)) => format!("{name}, {}", seller.checked),
+            _ => "models.toml".to_owned(),
+        };
+        let facts = ModelFacts {
+            context_window: entry.context_window.unwrap_or(SMALLEST_WINDOW),
+            max_output: entry.max_output.unwrap_or(SMALLEST_OUTPUT),
+            encoding: match (entry.encoding, entry.factor) {
+                (Some(Counting::O200kBase), _) | (None, None) => Encoding::O200kBase,
+                (Some(Counting::Cl100kBase), _) => Encoding::Cl100kBase,
+                (Some(Counting::Approximate) | None, factor) => {
+                    Encoding::Approximate { percent: factor.unwrap_or(100) }
+                }
+            },
+            tools: entry.tools.unwrap_or(ToolUse::No),
+            effort: entry.effort.unwrap_or_default(),
+            temperature: entry.temperature.unwrap_or(false),
+            price: entry.price.map(|price| Price {
+                input: price.input,
+                cached: price.cached.unwrap_or(price.input),
+                output: price.output,
+                written_percent: entry.written.unwrap_or(100),
+                long: entry.long.map(|long| LongPrompts {
+                    over: long.over,
+                    input_percent: long.input.unwrap_or(100),
+                    output_percent: long.output.unwrap_or(100),
+                }),
+                from,
+            }),
+            known: name.map_or(Known::Guess, |name| Known::Exactly(name.to_owned())),
+        };
+        (facts, seller)
+    }
+
+    /// What is known of a reviewer's model where it is served, with the reviewer's own keys over it.
+    pub fn of(&self, reviewer: &ReviewerSettings) -> ModelFacts {
+        let home = reviewer.is_at_home() || reviewer.kind == ReviewerKind::Ollama;
+        let (mut facts, seller) = self.facts(&reviewer.model, if home { reviewer.kind.word() } else { "other" });
+        let sold_here = seller.is_none_or(|seller| {
+            reviewer.host().is_some_and(|host| seller.hosts.iter().any(|sold| sold.eq_ignore_ascii_case(host)))
+        });
+        if reviewer.kind == ReviewerKind::Ollama {
+            // It is told how much memory to take for the window, and by itself takes little.
+            let (asked, _) = self.facts("", reviewer.kind.word());
+            facts.context_window = facts.context_window.min(asked.context_window);
+            facts.price = Some(Price::nothing("Ollama"));
+        } else if !sold_here {
+            facts.price = None;
+        }
+        if let (Some(input), Some(output)) = (reviewer.price_input, reviewer.price_output) {
+            let cached = reviewer.price_cached.unwrap_or(input);
+            facts.price = Some(Price { input, cached, output, ..Price::nothing("your settings") });
+        }
+        facts.context_window = reviewer.context_window.unwrap_or(facts.context_window);
+        facts.max_output = reviewer.max_output.unwrap_or(facts.max_output).min(facts.context_window / 2);
+        facts.encoding = reviewer.encoding.unwrap_or(facts.encoding);
+        match reviewer.tools {
+            Some(true) if facts.tools == ToolUse::No => facts.tools = ToolUse::Yes,
+            Some(false) => facts.tools = ToolUse::No,
+            _ => {}
+        }
+        facts
+    }
+}
+
+/// Where even the guesses say nothing, as only a user's file can make it.
+const SMALLEST_WINDOW: u64 = 32_000;
+const SMALLEST_OUTPUT: u64 = 4096;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,452 @@
+//! What is said to models: `assets/prompts/*.md`, each of which the user's own `prompts/NAME.md` replaces.
+//!
+//! | file | placeholders, those in brackets optional |
+//! |---|---|
+//! | `system.md` | none: who the reviewer is, what to report and how |
+//! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `later`] |
+//! | `more.md` | `diff`, [`later`] |
+//! | `turn-investigate.md`, `turn-analyse.md`, `turn-finish.md` | [`turn`, `of`] |
+//! | `last.md`, `cut.md`, `retry-empty.md`, `agent.md` | none |
+//! | `uncovered.md` | `hunks` |
+//! | `retry-refused.md`, `retry-unreadable.md` | [`reason`] |
+//! | `summarize.md` | `text`, [`tokens`] |
+//! | `masked.md` | `call`, [`tokens`] |
+//! | `critic.md` | `finding`, `code` |
+//!
+//! Invariants: a repository sets none of them; a text that is loaded can be rendered; a value is never expanded again,
+//! whatever stands in it.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use super::document::{Document, Links};
+use super::{ConfigError, Paths};
+use crate::domain::content_hash;
+
+macro_rules! prompts {
+    ($($(#[$doc:meta])* $name:ident $file:literal [$($needed:literal),*] [$($optional:literal),*]),+ $(,)?) => {
+        /// A prompt by name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum PromptName { $($(#[$doc])* $name),+ }
+
+        impl PromptName {
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// The file's name without `.md`.
+            pub fn file(self) -> &'static str {
+                match self { $(Self::$name => $file),+ }
+            }
+
+            /// The embedded text.
+            pub fn text(self) -> &'static str {
+                match self { $(Self::$name => include_str!(concat!("../../assets/prompts/", $file, ".md"))),+ }
+            }
+
+            /// Placeholders without which the prompt says nothing.
+            pub fn needed(self) -> &'static [&'static str] {
+                match self { $(Self::$name => &[$($needed),*]),+ }
+            }
+
+            pub fn optional(self) -> &'static [&'static str] {
+                match self { $(Self::$name => &[$($optional),*]),+ }
+            }
+        }
+    };
+}
+
+prompts! {
+    /// Who the reviewer is, what to report and how.
+    System "system" [] [],
+    /// The pinned task.
+    Task "task" ["diff"] ["scope", "rules", "patterns", "later"],
+    /// The next part of the diff.
+    More "more" ["diff"] ["later"],
+    TurnInvestigate "turn-investigate" [] ["turn", "of"],
+    TurnAnalyse "turn-analyse" [] ["turn", "of"],
+    TurnFinish "turn-finish" [] ["turn", "of"],
+    /// The last allowed turn.
+    Last "last" [] [],
+    /// Said done, but changed lines have not been reviewed.
+    Uncovered "uncovered" ["hunks"] [],
+    /// The answer was cut for length.
+    Cut "cut" [] [],
+    RetryEmpty "retry-empty" [] [],
+    RetryRefused "retry-refused" [] ["reason"],
+    RetryUnreadable "retry-unreadable" [] ["reason"],
+    /// Asks the model for a summary of what slides out of the window.
+    Summarize "summarize" ["text"] ["tokens"],
+    /// Stands for an old tool result.
+    Masked "masked" ["call"] ["tokens"],
+    /// Asks for a second opinion about one finding.
+    Critic "critic" ["finding", "code"] [],
+    /// For agents that bring their own tools.
+    Agent "agent" [] [],
+}
+
+/// A prompt with its values.
+#[derive(Debug, Clone, Copy)]
+pub enum Prompt<'a> {
+    System,
+    Task {
+        /// What is reviewed, in words.
+        scope: &'a str,
+        /// The project's rules for reviews; may be empty.
+        rules: &'a str,
+        /// Learned patterns; may be empty.
+        patterns: &'a str,
+        diff: &'a str,
+        /// What of the diff comes later; may be empty.
+        later: &'a str,
+    },
+    More {
+        diff: &'a str,
+        /// May be empty.
+        later: &'a str,
+    },
+    TurnInvestigate {
+        turn: u32,
+        of: u32,
+    },
+    TurnAnalyse {
+        turn: u32,
+        of: u32,
+    },
+    TurnFinish {
+        turn: u32,
+        of: u32,
+    },
+    Last,
+    Uncovered {
+        /// Paths and lines, a line each.
+        hunks: &'a str,
+    },
+    Cut,
+    RetryEmpty,
+    RetryRefused {
+        reason: &'a str,
+    },
+    RetryUnreadable {
+        reason: &'a str,
+    },
+    Summarize {
+        text: &'a str,
+        tokens: u64,
+    },
+    Masked {
+        /// The tool's name and arguments, in one line.
+        call: &'a str,
+        tokens: u64,
+    },
+    Critic {
+        finding: &'a str,
+        code: &'a str,
+    },
+    Agent,
+}
+
+impl<'a> Prompt<'a> {
+    pub fn name(&self) -> PromptName {
+        match self {
+            Self::System => PromptName::System,
+            Self::Task { .. } => PromptName::Task,
+            Self::More { .. } => PromptName::More,
+            Self::TurnInvestigate { .. } => PromptName::TurnInvestigate,
+            Self::TurnAnalyse { .. } => PromptName::TurnAnalyse,
+            Self::TurnFinish { .. } => PromptName::TurnFinish,
+            Self::Last => PromptName::Last,
+            Self::Uncovered { .. } => PromptName::Uncovered,
+            Self::Cut => PromptName::Cut,
+            Self::RetryEmpty => PromptName::RetryEmpty,
+            Self::RetryRefused { .. } => PromptName::RetryRefused,
+            Self::RetryUnreadable { .. } => PromptName::RetryUnreadable,
+            Self::Summarize { .. } => PromptName::Summarize,
+            Self::Masked { .. } => PromptName::Masked,
+            Self::Critic { .. } => PromptName::Critic,
+            Self::Agent => PromptName::Agent,
+        }
+    }
+
+    /// The values by their placeholders.
+    fn values(&self) -> Vec<(&'static str, Cow<'a, str>)> {
+        let text = |text: &'a str| if text.trim().is_empty() { "none" } else { text }.into();
+        let number = |number: u64| Cow::Owned(number.to_string());
+        match *self {
+            Self::System | Self::Last | Self::Cut | Self::RetryEmpty | Self::Agent => Vec::new(),
+            Self::Task { scope, rules, patterns, diff, later } => vec![
+                ("scope", text(scope)),
+                ("rules", text(rules)),
+                ("patterns", text(patterns)),
+                ("diff", text(diff)),
+                ("later", text(later)),
+            ],
+            Self::More { diff, later } => vec![("diff", text(diff)), ("later", text(later))],
+            Self::TurnInvestigate { turn, of } | Self::TurnAnalyse { turn, of } | Self::TurnFinish { turn, of } => {
+                vec![("turn", number(turn.into())), ("of", number(of.into()))]
+            }
+            Self::Uncovered { hunks } => vec![("hunks", text(hunks))],
+            Self::RetryRefused { reason } | Self::RetryUnreadable { reason } => vec![("reason", text(reason))],
+            Self::Summarize { text: messages, tokens } => vec![("text", text(messages)), ("tokens", number(tokens))],
+            Self::Masked { call, tokens } => vec![("call", text(call)), ("tokens", number(tokens))],
+            Self::Critic { finding, code } => vec![("finding", text(finding)), ("code", text(code))],
+        }
+    }
+}
+
+/// The texts in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompts {
+    /// In the order of [`PromptName::ALL`].
+    texts: Vec<String>,
+}
+
+impl Default for Prompts {
+    /// The embedded texts.
+    fn default() -> Self {
+        Self { texts: PromptName::ALL.iter().map(|name| name.text().trim_end().to_owned()).collect() }
+    }
+}
+
+impl Prompts {
+    /// The embedded texts, the user's own in place of those that there are.
+    ///
+    /// # Errors
+    /// A file cannot be read, has a placeholder that nothing fills, or lacks one without which it says nothing.
+    pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
+        let mut prompts = Self::default();
+        for (name, text) in PromptName::ALL.iter().zip(&mut prompts.texts) {
+            if let Some(document) = Document::read(file(paths, *name), Links::Follow)? {
+                check(*name, &document)?;
+                document.text.trim_end().clone_into(text);
+            }
+        }
+        Ok(prompts)
+    }
+
+    /// What is sent.
+    pub fn render(&self, prompt: &Prompt<'_>) -> String {
+        fill(&self.texts[prompt.name() as usize], &prompt.values())
+    }
+
+    /// Changes whenever one of the texts does: the prompt-policy version of reviewers that talk to a model.
+    pub fn version(&self) -> String {
+        let named = PromptName::ALL.iter().zip(&self.texts);
+        let parts = named.flat_map(|(name, text)| [name.file().as_bytes(), text.as_bytes()]);
+        content_hash(parts).chars().take(16).collect()
+    }
+}
+
+/// The user's own file for a prompt.
+fn file(paths: &Paths, name: PromptName) -> PathBuf {
+    paths.prompts_folder().join(format!("{}.md", name.file()))
+}
+
+fn check(name: PromptName, document: &Document) -> Result<(), ConfigError> {
+    let known: Vec<&str> = name.needed().iter().chain(name.optional()).copied().collect();
+    let braces = |names: &[&str]| names.iter().map(|name| format!("{{{{{name}}}}}")).collect::<Vec<_>>().join(", ");
+    let allowed = if known.is_empty() { "no placeholder".to_owned() } else { braces(&known) };
+    let found: Vec<(usize, &str)> = placeholders(&document.text).map(|(start, _, name)| (start, name)).collect();
+    let wrong = |offset: usize, problem: String| {
+        let place = document.place(offset);
+        Err(ConfigError::Content { place, problem, allowed: allowed.clone() })
+    };
+    if document.text.trim().is_empty() {
+        return wrong(0, "is empty".to_owned());
+    }
+    if let Some((start, unknown)) = found.iter().find(|(_, name)| !known.contains(name)) {
+        return wrong(*start, format!("{{{{{unknown}}}}} is no placeholder of {}.md", name.file()));
+    }
+    match name.needed().iter().find(|needed| found.iter().all(|(_, name)| name != *needed)) {
+        Some(missing) => wrong(0, format!("{}.md needs {{{{{missing}}}}}", name.file())),
+        None => Ok(()),
+    }
+}
+
+/// The placeholders of a text: where each begins and ends, and its name. Braces around anything but a name are text.
+fn placeholders(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = from + text.get(from..)?.find("{{")?;
+            // Of three braces in a row the inner two count.
+            let start = start + text[start..].bytes().take_while(|byte| *byte == b'{').count() - 2;
+            let end = start + 2 + text[start + 2..].find("}}")?;
+            let name = text[start + 2..end].trim();
+            if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+            {
+                from = end + 2;
+                return Some((start, end + 2, name));
+            }
+            from = start + 2;
+        }
+    })
+}
+
+/// A text with values in place of its placeholders; one that has no value stays as it is.
+fn fill(text: &str, values: &[(&'static str, Cow<'_, str>)]) -> String {
+    let mut filled = String::with_capacity(text.len() + values.iter().map(|(_, value)| value.len()).sum::<usize>());
+    let mut from = 0;
+    for (start, end, name) in placeholders(text) {
+        if let Some((_, value)) = values.iter().find(|(known, _)| *known == name) {
+            filled.push_str(&text[from..start]);
+            filled.push_str(value);
+            from = end;
+        }
+    }
+    filled.push_str(&text[from..]);
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every prompt, each value marked so that it can be found again.
+    fn marked() -> Vec<Prompt<'static>> {
+        vec![
+            Prompt::System,
+            Prompt::Task {
+                scope: "=scope=",
+                rules: "=rules=",
+                patterns: "=patterns=",
+                diff: "=diff=",
+                later: "=later=",
+            },
+            Prompt::More { diff: "=diff=", later: "=later=" },
+            Prompt::TurnInvestigate { turn: 71, of: 72 },
+            Prompt::TurnAnalyse { turn: 71, of: 72 },
+            Prompt::TurnFinish { turn: 71, of: 72 },
+            Prompt::Last,
+            Prompt::Uncovered { hunks: "=hunks=" },
+            Prompt::Cut,
+            Prompt::RetryEmpty,
+            Prompt::RetryRefused { reason: "=reason=" },
+            Prompt::RetryUnreadable { reason: "=reason=" },
+            Prompt::Summarize { text: "=text=", tokens: 73 },
+            Prompt::Masked { call: "=call=", tokens: 73 },
+            Prompt::Critic { finding: "=finding=", code: "=code=" },
+            Prompt::Agent,
+        ]
+    }
+
+    #[test]
+    fn every_prompt_renders_with_exactly_its_placeholders() {
+        let (prompts, marked) = (Prompts::default(), marked());
+        assert_eq!(marked.iter().map(Prompt::name).collect::<Vec<_>>(), PromptName::ALL);
+        for prompt in &marked {
+            let (name, values) = (prompt.name(), prompt.values());
+            let mut declared = [name.needed(), name.optional()].concat();
+            let mut given: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+            let mut used: Vec<&str> = placeholders(name.text()).map(|(_, _, name)| name).collect();
+            for names in [&mut declared, &mut given, &mut used] {
+                names.sort_unstable();
+            }
+            assert_eq!(declared, given, "{name:?}: what is declared is given");
+            assert_eq!(declared, used, "{name:?}: what is declared stands in the text, once");
+            let rendered = prompts.render(prompt);
+            assert!(values.iter().all(|(_, value)| rendered.contains(&**value)), "{rendered}");
+            assert_eq!(placeholders(&rendered).count(), 0, "{rendered}");
+            assert!(!rendered.ends_with('\n') && !rendered.contains('\r'), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_never_expanded_again() {
+        let prompts = Prompts::default();
+        let hostile = "{{later}} {{diff}} {{scope}}";
+        let rendered =
+            prompts.render(&Prompt::Task { scope: hostile, rules: "", patterns: " ", diff: hostile, later: "LATER" });
+        assert_eq!(rendered.matches(hostile).count(), 2, "{rendered}");
+        assert_eq!(rendered.matches("LATER").count(), 1, "{rendered}");
+        assert!(rendered.contains("<rules>\nnone\n</rules>") && rendered.contains("<patterns>\nnone\n"), "{rendered}");
+    }
+
+    #[test]
+    fn braces_that_are_none_of_ours_are_text() {
+        let values = [("a", Cow::Borrowed("1")), ("b", Cow::Borrowed("{{a}}"))];
+        for (text, expected) in [
+            ("", ""),
+            ("{{a}}", "1"),
+            ("x{{ a }}y{{a}}", "x1y1"),
+            ("{{{a}}}", "{1}"),
+            ("{{}} {{a b}} {{a", "{{}} {{a b}} {{a"),
+            ("{{ {{a}} }}", "{{ 1 }}"),
+            ("{{b}}{{a}}", "{{a}}1"),
+            ("ü{{a}}ü", "ü1ü"),
+            ("{{c}}", "{{c}}"),
+        ] {
+            assert_eq!(fill(text, &values), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_users_own_texts_are_checked() {
+        let home = tempfile::tempdir().expect("a folder");
+        let paths = Paths::below(home.path());
+        assert_eq!(Prompts::load(&paths).expect("none"), Prompts::default());
+        fs::create_dir_all(paths.prompts_folder()).expect("a folder");
+        let with = |name: PromptName, text: &str| {
+            fs::write(file(&paths, name), text).expect("a file");
+            let loaded = Prompts::load(&paths).map_err(|error| format!("{error}; {}", error.hint()));
+            fs::remove_file(file(&paths, name)).expect("a file");
+            loaded
+        };
+        let own = with(PromptName::More, "More.\n{{diff}}\n\n").expect("sound");
+        assert_eq!(own.render(&Prompt::More { diff: "D", later: "L" }), "More.\nD");
+        assert_ne!(own.version(), Prompts::default().version());
+        for (name, text, problem) in [
+            (
+                PromptName::More,
+                "{{diff}}\nx {{dif}}",
+                "more.md:2:3: {{dif}} is no placeholder of more.md; allowed: {{diff}}, {{later}}",
+            ),
+            (PromptName::Task, "Review it.", "task.md:1:1: task.md needs {{diff}}"),
+            (
+                PromptName::System,
+                "Hello {{name}}",
+                "system.md:1:7: {{name}} is no placeholder of system.md; allowed: no placeholder",
+            ),
+            (PromptName::Last, " \n", "last.md:1:1: is empty"),
+        ] {
+            let error = with(name, text).expect_err(text);
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_version_depends_on_every_text() {
+        let prompts = Prompts::default();
+        assert_eq!(prompts.version().len(), 16);
+        for index in 0..prompts.texts.len() {
+            let mut other = prompts.clone();
+            other.texts[index].push('.');
+            assert_ne!(other.version(), prompts.version(), "{:?}", PromptName::ALL[index]);
+        }
+    }
+
+    #[test]
+    fn the_system_prompt_names_every_kind_and_priority() {
+        let text = PromptName::System.text();
+        for kind in crate::domain::Kind::ALL {
+            assert_eq!(text.matches(&format!("- {}: ", kind.word())).count(), 1, "{kind}");
+        }
+        for priority in crate::domain::Priority::ALL {
+            assert!(text.contains(&format!("- {priority}: ")), "{priority}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn filling_never_panics_and_keeps_values(text in "[{}a b\\PC]{0,40}", value in "[{}a]{0,12}") {
+            let values = [("a", Cow::Borrowed(value.as_str()))];
+            let filled = fill(&text, &values);
+            let count = placeholders(&text).filter(|(_, _, name)| *name == "a").count();
+            prop_assert!(filled.matches(value.as_str()).count() >= count || value.is_empty());
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What the project says about how it wants to be reviewed, quoted as data: it can ask, it cannot command.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::links;
+use super::mask::Mask;
+use super::secret_files::is_secret_file;
+use super::text::{Text, fence, shown_line};
+use crate::domain::text::count;
+use crate::git::{EntryKind, Repo};
+
+/// Written for reviewers: all of them is taken.
+const FOR_REVIEWERS: [&str; 2] = ["REVIEW.md", ".github/REVIEW.md"];
+/// Written for assistants: what concerns a review is taken, at the root and in the folders around changed files.
+const FOR_ASSISTANTS: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+/// Of a file for assistants that is no longer than this, in bytes, all is taken: half a screen.
+const SMALL: usize = 2_000;
+/// Folders that are looked into.
+const MAX_FOLDERS: usize = 200;
+/// Of one file so much is looked at, in bytes: four times what any budget has room for.
+const MAX_BYTES: usize = 256 << 10;
+
+/// Headings of sections that concern a review.
+static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+    let words = r"(?i)\b(?:review|convention|rule|style|guideline|must|test)";
+    Regex::new(words).unwrap_or_else(|_| unreachable!("a constant"))
+});
+
+/// The project's rules, ready for a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HouseRules {
+    /// Quotes that nothing in them can end, each under a line that says where it comes from.
+    pub text: String,
+    pub sources: Vec<String>,
+}
+
+/// The rules that a snapshot holds for a review of `changed_paths`; `None` when it holds none. The text is at most
+/// `budget_tokens`, as `count` counts.
+pub fn house_rules(
+    repo: &Repo,
+    snapshot_commit: &str,
+    changed_paths: &[&str],
+    budget_tokens: u64,
+    count: &dyn Fn(&str) -> u64,
+    mask: Mask,
+) -> Option<HouseRules> {
+    let mut rules = HouseRules { text: String::new(), sources: Vec::new() };
+    let mut seen = HashSet::new();
+    for path in candidates(changed_paths) {
+        let Some((place, blob)) = locate(repo, snapshot_commit, &path).filter(|(_, blob)| seen.insert(blob.clone()))
+        else {
+            continue;
+        };
+        let Some(text) = Text::of(repo, &blob, &place, mask).ok().filter(|text| !text.is_binary) else { continue };
+        let text = text.as_str();
+        let text = text.get(..text.floor_char_boundary(MAX_BYTES)).unwrap_or(text);
+        let relevant = match FOR_REVIEWERS.contains(&path.as_str()) || text.len() <= SMALL {
+            true => text.trim().to_owned(),
+            false => sections(text),
+        };
+        if relevant.is_empty() {
+            continue;
+        }
+        let changed = match changed_paths.contains(&place.as_str()) {
+            true => ", which the change under review changes",
+            false => "",
+        };
+        let label = format!("From {}{changed}:\n", shown_line(&path));
+        let quote = |lines: &str, note: &str| format!("{}{label}{}\n{note}\n", rules.text, fence(lines));
+        let whole = quote(&relevant, "");
+        let is_whole = count(&whole) <= budget_tokens;
+        rules.text = match is_whole {
+            true => whole,
+            false => match beginning(&relevant, &quote, &|text| count(text) <= budget_tokens) {
+                Some(cut) => cut,
+                None => break,
+            },
+        };
+        rules.sources.push(path);
+        if !is_whole {
+            break;
+        }
+    }
+    rules.text.truncate(rules.text.trim_end().len());
+    (!rules.sources.is_empty()).then_some(rules)
+}
+
+/// The quote of as many lines as fit; `None` for not even one.
+fn beginning(text: &str, quote: &dyn Fn(&str, &str) -> String, fits: &dyn Fn(&str) -> bool) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let first = |number: usize| {
+        let note = format!("({} left out.)\n", count(lines.len() - number, "more line"));
+        quote(&lines.get(..number).unwrap_or_default().join("\n"), &note)
+    };
+    let (mut fitting, mut too_many) = (0, lines.len());
+    while fitting + 1 < too_many {
+        let middle = fitting + (too_many - fitting) / 2;
+        match fits(&first(middle)) {
+            true => fitting = middle,
+            false => too_many = middle,
+        }
+    }
+    (fitting > 0).then(|| first(fitting))
+}
+
+/// The paths at which rules may stand, the most general first.
+fn candidates(changed_paths: &[&str]) -> Vec<String> {
+    let mut folders: BTreeSet<(usize, &str)> = BTreeSet::new();
+    for path in changed_paths {
+        folders.extend(
+            memchr::memchr_iter(b'/', path.as_bytes())
+                .enumerate()
+                .filter_map(|(depth, at)| Some((depth, path.get(..=at)?))),
+        );
+    }
+    let folders = folders.into_iter().map(|(_, folder)| folder).take(MAX_FOLDERS);
+    let for_assistants = [""].into_iter().chain(folders);
+    let for_assistants = for_assistants.flat_map(|folder| FOR_ASSISTANTS.map(|name| format!("{folder}{name}")));
+    FOR_REVIEWERS.map(str::to_owned).into_iter().chain(for_assistants).collect()
+}
+
+/// The file at a path, and its blob. A link is followed once, and not out of the repository.
+fn locate(repo: &Repo, commit: &str, path: &str) -> Option<(String, String)> {
+    let (kind, id) = repo.entry_at(commit, path).ok()??;
+    match kind {
+        EntryKind::File => Some((path.to_owned(), id)),
+        EntryKind::Submodule => None,
+        EntryKind::Symlink => {
+            let link = repo.file_at(commit, path).ok()??;
+            let target = links::target(path, std::str::from_utf8(&link).ok()?)?;
+            match repo.entry_at(commit, &target).ok()?? {
+                (EntryKind::File, id) if !is_secret_file(&target) => Some((target, id)),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// The sections of a Markdown text whose headings concern a review, with what is below them.
+fn sections(text: &str) -> String {
+    let mut relevant = String::new();
+    let mut taken: Option<usize> = None;
+    let mut open_fence: Option<&str> = None;
+    for line in text.lines() {
+        let start = line.trim_start();
+        match open_fence {
+            Some(mark) if start.starts_with(mark) => open_fence = None,
+            Some(_) => {}
+            None => {
+                open_fence = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark));
+                if let Some(level) = heading_level(line) {
+                    taken = match taken {
+                        Some(outer) if level > outer => taken,
+                        _ => HEADING.is_match(line).then_some(level),
+                    };
+                }
+            }
+        }
+        if taken.is_some() {
+            relevant.push_str(line);
+            relevant.push('\n');
+        }
+    }
+    relevant.trim().to_owned()
+}
+
+/// The level of an ATX heading.
+fn heading_level(line: &str) -> Option<usize> {
+    let level = line.bytes().take_while(|byte| *byte == b'#').count();
+    let rest = line.get(level..)?;
+    ((1..=6).contains(&level) && (rest.is_empty() || rest.starts_with([' ', '\t']))).then_some(level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_about_reviews_are_taken_with_what_is_below_them() {
+        let text = "# Project\nintro\n## Coding style\ntabs\n### Detail\nmore\n```sh\n# Rules in code\n```\n## Deployment\nno\n\
+            ```\n## Review in code\n```\n### Tests there\nyes\n## The latest news\nno\n#Rules\nno\n## You MUST\nthis\n";
+        assert_eq!(
+            sections(text),
+            "## Coding style\ntabs\n### Detail\nmore\n```sh\n# Rules in code\n```\n### Tests there\nyes\n## You MUST\nthis"
+        );
+        assert_eq!(sections("no headings at all, but rules\n"), "");
+    }
+
+    #[test]
+    fn rules_are_looked_for_around_changed_files() {
+        let found = candidates(&["src/a/x.rs", "src/b.rs", "top.rs"]);
+        assert_eq!(found.len(), 2 + 3 * 3);
+        assert_eq!(found[..4], ["REVIEW.md", ".github/REVIEW.md", "AGENTS.md", "CLAUDE.md"]);
+        assert_eq!(found[8..], ["src/a/AGENTS.md", "src/a/CLAUDE.md", "src/a/GEMINI.md"]);
+    }
+}

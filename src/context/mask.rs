@@ -1,0 +1,138 @@
+//! Secrets masked in what leaves the machine: file contents, diffs, search results, rules.
+//!
+//! Invariants: a masked text has as many lines as the text, and what is no secret stays where it was, so that line
+//! numbers stay true; masking a masked text changes nothing. What is a secret is the built-in reviewer's knowledge, taken
+//! wider: examples and placeholders are masked as well.
+
+mod keys;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::Parsers;
+use crate::provider::builtin::{self, Builtin, Values};
+
+/// Whether secrets are masked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mask {
+    On,
+    Off,
+}
+
+/// A secret's bytes, and what it is: "an AWS access key".
+type Found = (Range<usize>, &'static str);
+
+/// What stands for a secret.
+static MARKER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("«secret(?::[a-z_]+)?»").unwrap_or_else(|_| unreachable!("a constant")));
+
+/// A name that may be a secret's, or an address with a password: files without are not parsed.
+static WORTH_PARSING: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new("(?i)pass|pwd|secret|token|key|credential|://").unwrap_or_else(|_| unreachable!("a constant"))
+});
+
+static BEGINNING: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[^\s`]{1,4}…\(\d+ characters\)").unwrap_or_else(|_| unreachable!("a constant")));
+
+impl Mask {
+    /// All of a text with its secrets replaced, as in `«secret:github_token»`. `path` is the file that the text is all of:
+    /// in files of a known language a secret is known by the name of its variable, too.
+    pub fn text<'a>(self, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
+        match self {
+            Self::On => replaced(text, secrets(path, text)),
+            Self::Off => text.into(),
+        }
+    }
+
+    /// A text of the built-in reviewer, which shows a person how a secret begins: `AKIA…(20 characters)`.
+    pub fn beginnings(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::On => BEGINNING.replace_all(text, "«secret»"),
+            Self::Off => text.into(),
+        }
+    }
+
+    /// As [`Mask::text`], by the shape of keys alone: for texts put together of masked ones and of names.
+    pub fn shapes(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::On => replaced(text, builtin::shapes(text.as_bytes()).collect()),
+            Self::Off => text.into(),
+        }
+    }
+}
+
+fn secrets(path: Option<&str>, text: &str) -> Vec<Found> {
+    let language = path.and_then(|path| Language::detect(path, text.as_bytes()));
+    let values = match language {
+        // A shell's words are texts without quotes.
+        None | Some(Language::Bash) => Values::Any,
+        Some(_) => Values::Quoted,
+    };
+    let mut found: Vec<Found> = builtin::shapes(text.as_bytes()).collect();
+    found.extend(keys::private(text));
+    found.extend(builtin::named(text, values));
+    if let Some(path) = path
+        && language.is_some()
+        && WORTH_PARSING.is_match(text)
+    {
+        // Code made to break the analysis is masked by what the text alone tells.
+        let hidden = catch_unwind(AssertUnwindSafe(|| {
+            Builtin::default().hidden(&mut Parsers::default(), path, text.as_bytes())
+        }));
+        let hidden = hidden.unwrap_or_default();
+        // Of private keys `keys` knows better where they end.
+        found.extend(hidden.sorts().filter(|(_, sort)| *sort != "a private key"));
+    }
+    found
+}
+
+fn replaced(text: &str, mut found: Vec<Found>) -> Cow<'_, str> {
+    found.sort_by_key(|(range, _)| (range.start, range.end));
+    let mut markers = MARKER.find_iter(text).map(|marker| marker.range()).peekable();
+    found.retain(|(range, _)| {
+        while markers.next_if(|marker| marker.end <= range.start).is_some() {}
+        markers.peek().is_none_or(|marker| marker.start >= range.end)
+    });
+    if found.is_empty() {
+        return text.into();
+    }
+    let mut apart: Vec<Found> = Vec::with_capacity(found.len());
+    for (range, sort) in found {
+        match apart.last_mut() {
+            Some((last, _)) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => apart.push((range, sort)),
+        }
+    }
+    let (mut clean, mut at) = (String::with_capacity(text.len()), 0);
+    for (range, sort) in apart {
+        clean.push_str(text.get(at..range.start).unwrap_or_default());
+        let label = label(sort);
+        for (number, line) in text.get(range.clone()).unwrap_or_default().split('\n').enumerate() {
+            if number > 0 {
+                clean.push('\n');
+            }
+            if !line.trim().is_empty() {
+                clean.push_str(&label);
+            }
+        }
+        at = range.end;
+    }
+    clean.push_str(text.get(at..).unwrap_or_default());
+    clean.into()
+}
+
+/// `«secret:aws_access_key»` for "an AWS access key".
+fn label(sort: &str) -> String {
+    let name = sort.split_once(' ').map_or(sort, |(_, name)| name);
+    match name.split(" in ").next().unwrap_or(name) {
+        "secret" => "«secret»".to_owned(),
+        name => format!("«secret:{}»", name.to_ascii_lowercase().replace(' ', "_")),
+    }
+}

@@ -1,0 +1,166 @@
+//! A file's text as a model may see it: masked, bounded, nothing in it that a terminal obeys; and quoting it safely.
+
+use std::borrow::Cow;
+
+use super::mask::Mask;
+use crate::domain::text::{count, is_unsafe};
+use crate::git::{GitError, Repo};
+
+/// Longer files are neither shown nor searched, in bytes: no person wrote them.
+pub const MAX_BYTES: u64 = 4 << 20;
+/// Longer lines are cut, in characters: ten rows of a screen.
+pub const MAX_LINE: usize = 500;
+/// Bytes in which a NUL makes a file binary, as in git.
+const BINARY_LOOK: usize = 8000;
+
+/// A file's text, masked, by lines. Lines count from 1, as in git: a last one without a line end counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    text: String,
+    /// Where each line begins; and the end of the text.
+    starts: Vec<usize>,
+    pub is_binary: bool,
+}
+
+/// Why a file has no [`Text`].
+#[derive(Debug)]
+pub enum Unread {
+    /// Its size in bytes is above [`MAX_BYTES`].
+    TooLarge(u64),
+    Git(GitError),
+}
+
+impl Text {
+    pub fn of(repo: &Repo, blob: &str, path: &str, mask: Mask) -> Result<Self, Unread> {
+        let size = repo.blob_size(blob).map_err(Unread::Git)?;
+        if size > MAX_BYTES {
+            return Err(Unread::TooLarge(size));
+        }
+        Ok(Self::new(path, &repo.blob(blob).map_err(Unread::Git)?, mask))
+    }
+
+    pub fn new(path: &str, content: &[u8], mask: Mask) -> Self {
+        let lossy = String::from_utf8_lossy(content);
+        let text = mask.text(Some(path), &lossy).into_owned();
+        let mut starts = vec![0];
+        starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
+        if starts.last() != Some(&text.len()) {
+            starts.push(text.len());
+        }
+        Self { text, starts, is_binary: is_binary(content) }
+    }
+
+    /// How many lines there are.
+    pub fn lines(&self) -> u32 {
+        u32::try_from(self.starts.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// A line without its end; empty where there is none.
+    pub fn line(&self, number: u32) -> &str {
+        let at = number as usize;
+        let bounds = at.checked_sub(1).and_then(|before| Some((*self.starts.get(before)?, *self.starts.get(at)?)));
+        let line = bounds.and_then(|(start, end)| self.text.get(start..end)).unwrap_or_default();
+        let line = line.strip_suffix('\n').unwrap_or(line);
+        line.strip_suffix('\r').unwrap_or(line)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+pub fn is_binary(content: &[u8]) -> bool {
+    memchr::memchr(0, content.get(..BINARY_LOOK).unwrap_or(content)).is_some()
+}
+
+/// One line, with what a terminal could obey, or shows so that it lies, made visible: `\u{1b}`, `\u{202e}`. Tabs stay.
+pub fn visible(line: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| c != '\t' && is_unsafe(c);
+    if !line.chars().any(is_hidden) {
+        return line.into();
+    }
+    let mut shown = String::with_capacity(line.len() + 16);
+    for c in line.chars() {
+        match is_hidden(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    shown.into()
+}
+
+/// A line as it is shown: [`visible`], and cut where it is longer than [`MAX_LINE`].
+pub fn shown_line(line: &str) -> String {
+    match line.char_indices().nth(MAX_LINE) {
+        None => visible(line).into_owned(),
+        Some((end, _)) => {
+            let (kept, rest) = line.split_at(end);
+            format!("{}… ({} more)", visible(kept), count(rest.chars().count(), "character"))
+        }
+    }
+}
+
+/// A text as a quote that nothing in it can end: between fences of more backticks than stand side by side in it.
+pub fn fence(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    let lines: Vec<Cow<'_, str>> = text.lines().map(visible).collect();
+    format!("{fence}\n{}\n{fence}", lines.join("\n"))
+}
+
+/// `12 KB`, `3.4 MB`; bytes below a thousand.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => count(bytes as usize, "byte"),
+        1_000..1_000_000 => format!("{} KB", bytes / 1_000),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_as_git_counts_them() {
+        for (text, lines) in
+            [("", &[][..]), ("\n", &[""]), ("a", &["a"]), ("a\r\nb\n", &["a", "b"]), ("a\n\nb", &["a", "", "b"])]
+        {
+            let text = Text::new("a.txt", text.as_bytes(), Mask::On);
+            let all: Vec<&str> = (1..=text.lines()).map(|number| text.line(number)).collect();
+            assert_eq!(all, lines);
+            assert_eq!((text.line(0), text.line(text.lines() + 1)), ("", ""));
+        }
+        assert!(Text::new("a", b"x\0y", Mask::On).is_binary);
+    }
+
+    #[test]
+    fn lines_are_shown_harmless_and_bounded() {
+        assert_eq!(shown_line("a\tb"), "a\tb");
+        assert_eq!(shown_line("\x1b[2Jx\u{202e}y\rz\0"), "\\u{1b}[2Jx\\u{202e}y\\u{d}z\\u{0}");
+        let long = shown_line(&"ä".repeat(MAX_LINE + 7));
+        assert!(long.ends_with("ä… (7 characters more)"), "{long}");
+        assert_eq!(shown_line(&"x".repeat(MAX_LINE)).len(), MAX_LINE);
+        for (bytes, said) in [(999, "999 bytes"), (1, "1 byte"), (12_345, "12 KB"), (52_428_800, "52.4 MB")] {
+            assert_eq!(size(bytes), said);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn nothing_inside_ends_a_fence(text in "[`~\n \x1ba]{0,80}") {
+            let fenced = fence(&text);
+            let lines: Vec<&str> = fenced.split('\n').collect();
+            let ticks = lines[0].len();
+            prop_assert!(lines[0].bytes().all(|byte| byte == b'`') && ticks >= 3);
+            prop_assert_eq!(lines.last(), lines.first());
+            let inner = &lines[1..lines.len() - 1];
+            prop_assert!(inner.iter().all(|line| !line.contains(&"`".repeat(ticks))), "{fenced}");
+            prop_assert!(!fenced.contains('\x1b'));
+        }
+    }
+}

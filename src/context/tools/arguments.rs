@@ -1,0 +1,162 @@
+//! The arguments of a call as a model wrote them: JSON, or what it took for it. Each mistake is answered with one line
+//! that says how to do it right.
+
+use serde_json::{Map, Value};
+
+use super::{Stopped, quoted};
+use crate::domain::ToolSpec;
+
+/// Longer arguments are no question, in bytes.
+const MAX_BYTES: usize = 64 << 10;
+/// More pages nobody reads.
+const MAX_PAGE: u32 = 100;
+
+/// The arguments of one call.
+pub struct Arguments {
+    tool: String,
+    values: Map<String, Value>,
+}
+
+impl Arguments {
+    /// Reads them; a name that the tool does not have is a mistake.
+    pub fn parse(spec: &ToolSpec, text: &str) -> Result<Self, Stopped> {
+        let tool = spec.name.clone();
+        if text.len() > MAX_BYTES {
+            return Err(Stopped::failed(format!("the arguments of {tool} are longer than {MAX_BYTES} bytes")));
+        }
+        // Some providers send nothing where there is nothing to say.
+        let text = if text.trim().is_empty() { "{}" } else { text };
+        let value: Value = serde_json::from_str(text).map_err(|error| {
+            let what = if error.is_eof() { "end too early" } else { "are no valid JSON" };
+            Stopped::failed(format!("the arguments of {tool} {what} ({error}); send one JSON object"))
+        })?;
+        let Value::Object(mut values) = value else {
+            return Err(Stopped::failed(format!("the arguments of {tool} must be one JSON object")));
+        };
+        values.retain(|_, value| !value.is_null());
+        let known = spec.parameters.get("properties").and_then(Value::as_object);
+        let is_known = |name: &String| known.is_some_and(|known| known.contains_key(name));
+        if let Some(name) = values.keys().find(|name| !is_known(name)) {
+            let names: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+            return Err(Stopped::failed(format!(
+                "{tool} has no argument {}; it has {}",
+                quoted(name),
+                names.join(", ")
+            )));
+        }
+        Ok(Self { tool, values })
+    }
+
+    pub fn text(&mut self, name: &str) -> Result<Option<String>, Stopped> {
+        match self.values.remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.wrong(name, "a string", &other)),
+        }
+    }
+
+    /// A text that must be there, and not be blank.
+    pub fn required(&mut self, name: &str) -> Result<String, Stopped> {
+        self.text(name)?
+            .filter(|text| !text.trim().is_empty())
+            .ok_or_else(|| Stopped::failed(format!("{} needs `{name}`", self.tool)))
+    }
+
+    /// A whole number from 1 on.
+    pub fn number(&mut self, name: &str) -> Result<Option<u32>, Stopped> {
+        let Some(value) = self.values.remove(name) else { return Ok(None) };
+        // Some models write every number with a point.
+        let whole =
+            value.as_u64().or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && *n > 0.0).map(|n| n as u64));
+        let number = whole.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
+        number.map(Some).ok_or_else(|| self.wrong(name, "a whole number from 1 on", &value))
+    }
+
+    pub fn flag(&mut self, name: &str) -> Result<bool, Stopped> {
+        match self.values.remove(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(other) => Err(self.wrong(name, "true or false", &other)),
+        }
+    }
+
+    /// The page that is asked for; the first when none is.
+    pub fn page(&mut self) -> Result<u32, Stopped> {
+        match self.number("page")?.unwrap_or(1) {
+            page if page <= MAX_PAGE => Ok(page),
+            page => Err(Stopped::failed(format!("there is no page {page}; ask more narrowly"))),
+        }
+    }
+
+    fn wrong(&self, name: &str, expected: &str, value: &Value) -> Stopped {
+        Stopped::failed(format!("`{name}` of {} must be {expected}, not {}", self.tool, quoted(&value.to_string())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::ToolOutcome;
+
+    fn parse(text: &str) -> Result<Arguments, Stopped> {
+        let parameters = json!({"properties": {"path": {}, "line": {}, "regex": {}, "page": {}}});
+        Arguments::parse(&ToolSpec { name: "tool".into(), description: String::new(), parameters }, text)
+    }
+
+    /// All four read; the answer to the first mistake.
+    fn mistake(text: &str) -> Option<String> {
+        let read = || {
+            let mut arguments = parse(text)?;
+            arguments.required("path")?;
+            arguments.number("line")?;
+            arguments.flag("regex")?;
+            arguments.page()
+        };
+        read().err().map(|stopped| {
+            assert_eq!(stopped.outcome, ToolOutcome::Failed);
+            stopped.text
+        })
+    }
+
+    #[rstest]
+    #[case("", "tool needs `path`")]
+    #[case("{}", "tool needs `path`")]
+    #[case("{\"path\": \"  \"}", "tool needs `path`")]
+    #[case("{\"path\": null}", "tool needs `path`")]
+    #[case("{\"path\": \"a", "the arguments of tool end too early")]
+    #[case("path=a", "the arguments of tool are no valid JSON")]
+    #[case("[1]", "the arguments of tool must be one JSON object")]
+    #[case("{\"path\": 3}", "`path` of tool must be a string, not `3`")]
+    #[case("{\"path\": \"a\", \"line\": \"12\"}", "`line` of tool must be a whole number from 1 on, not `\"12\"`")]
+    #[case("{\"path\": \"a\", \"line\": 0}", "`line` of tool must be a whole number")]
+    #[case("{\"path\": \"a\", \"line\": -4}", "`line` of tool must be a whole number")]
+    #[case("{\"path\": \"a\", \"line\": 1.5}", "`line` of tool must be a whole number")]
+    #[case("{\"path\": \"a\", \"line\": 1e300}", "`line` of tool must be a whole number")]
+    #[case("{\"path\": \"a\", \"regex\": \"yes\"}", "`regex` of tool must be true or false")]
+    #[case("{\"path\": \"a\", \"page\": 99999}", "there is no page 99999")]
+    #[case(
+        "{\"path\": \"a\", \"file\\u001b\": 1}",
+        "tool has no argument `file\\u{1b}`; it has path, line, regex, page"
+    )]
+    fn mistakes_are_answered_with_what_is_right(#[case] text: &str, #[case] answer: &str) {
+        let said = mistake(text).expect("a mistake");
+        assert!(said.starts_with(answer), "{said}");
+        assert!(!said.contains('\n') && !said.chars().any(char::is_control), "{said:?}");
+    }
+
+    #[test]
+    fn what_is_right_is_taken() {
+        for text in [
+            "{\"path\": \"a\"}",
+            "{\"path\": \"a\", \"line\": 12, \"regex\": true, \"page\": 2}",
+            "{\"path\": \"a\", \"line\": 12.0, \"regex\": null}",
+        ] {
+            assert_eq!(mistake(text), None, "{text}");
+        }
+        assert!(mistake(&format!("{}{}", "[".repeat(5_000), "]".repeat(5_000))).is_some());
+        assert!(mistake(&format!("{{\"path\": \"{}\"}}", "x".repeat(MAX_BYTES))).is_some());
+    }
+}

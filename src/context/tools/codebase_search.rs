@@ -1,0 +1,282 @@
+//! `codebase_search`: lines of the snapshot that hold a text or match a regular expression.
+//!
+//! What matches is decided on masked text, so that no question about a secret is answered. The search takes time that
+//! grows with the text and the pattern, never worse ([`regex`]); the larger a pattern, the less text it is looked for in.
+
+use std::ops::ControlFlow;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use regex::bytes::{Regex, RegexBuilder};
+use serde_json::json;
+
+use super::arguments::Arguments;
+use super::page::{Pager, Shown};
+use super::scan::{BUDGET, scan};
+use super::{Answer, Stopped, Tool, Toolbox, files, quoted};
+use crate::context::text::{self, shown_line};
+use crate::domain::text::count;
+use crate::domain::{LineRange, ToolOutcome, ToolSpec};
+use crate::git::Entry;
+
+/// Characters of a query.
+const MAX_QUERY: usize = 1_000;
+/// A compiled pattern of this many bytes is searched in all of the budget, one of twice as many in half of it. Few ask
+/// for more than 2 KB (`fn \w+\(.*parse` takes less than 1); patterns made to be slow take 1 ms per MB for every 10 bytes.
+const PATTERN: usize = 2 << 10;
+/// Larger patterns are refused, in bytes: `.{400}` fits, `.{1000}` does not.
+const MAX_PATTERN: usize = 64 << 10;
+/// Classes such as `\w` are so many times larger with all the letters of the world.
+const LETTERS: usize = 8;
+/// A compiled text, in bytes.
+const MAX_TEXT: usize = 1 << 20;
+/// Matches shown of a file, unless it is the only one asked for.
+const MAX_OF_FILE: usize = 20;
+/// Of a long line so much is shown before the match, in bytes.
+const BEFORE: usize = 120;
+/// Between two questions whether to stop so many bytes are searched.
+const STEP: usize = 16 << 10;
+/// What stands further on in a line is not searched, in bytes: no person wrote such a line.
+const MAX_LINE: usize = 64 << 10;
+
+pub fn spec() -> ToolSpec {
+    Tool::CodebaseSearch.described(
+        "Lines of the snapshot's files that hold a text, or match a regular expression (within one line; case counts \
+         unless the expression begins with (?i)). Changed files come first, then those near them.",
+        json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "What to look for."},
+                "regex": {"type": "boolean", "description": "Whether query is a regular expression. Default: false."},
+                "path": {"type": "string", "description": "Only files that match: a file, a folder, or a glob such as *.rs or src/**/*.ts."},
+                "page": {"type": "integer", "description": "From 1."},
+            },
+            "required": ["query"],
+        }),
+    )
+}
+
+/// What is looked for, and in how many bytes.
+struct Query {
+    pattern: Regex,
+    budget: u64,
+}
+
+impl Query {
+    fn new(query: &str, is_regex: bool) -> Result<Self, Stopped> {
+        if query.chars().count() > MAX_QUERY {
+            return Err(Stopped::failed(format!("`query` is longer than {MAX_QUERY} characters")));
+        }
+        if query.contains(['\n', '\r']) || (is_regex && has_line_end(query)) {
+            return Err(Stopped::failed("matches lie within one line: look for one of the lines"));
+        }
+        let wrong = |error| Stopped::failed(said(&error));
+        if !is_regex {
+            let pattern = compiled(&regex::escape(query), Alphabet::Ascii, MAX_TEXT).map_err(wrong)?;
+            return Ok(Self { pattern, budget: BUDGET });
+        }
+        // How slow a pattern may be is told by its size without the letters of the world.
+        match Self::within(query, Alphabet::Ascii, PATTERN) {
+            Ok(Self { pattern, budget }) => {
+                let pattern = compiled(query, Alphabet::Unicode, MAX_PATTERN * LETTERS).unwrap_or(pattern);
+                Ok(Self { pattern, budget })
+            }
+            // Or it is about such letters.
+            Err(regex::Error::Syntax(_)) => Self::within(query, Alphabet::Unicode, PATTERN * LETTERS),
+            Err(error) => Err(error),
+        }
+        .map_err(wrong)
+    }
+
+    /// A pattern of `size` bytes, or of twice as many with half the budget, and so on.
+    fn within(query: &str, alphabet: Alphabet, mut size: usize) -> Result<Self, regex::Error> {
+        let (largest, mut budget) = (size * (MAX_PATTERN / PATTERN), BUDGET);
+        loop {
+            match compiled(query, alphabet, size) {
+                Err(regex::Error::CompiledTooBig(_)) if size < largest => (size, budget) = (size * 2, budget / 2),
+                made => return made.map(|pattern| Self { pattern, budget }),
+            }
+        }
+    }
+
+    /// A line as it is shown when it matches; a long one from shortly before the match on.
+    fn matching(&self, line: &str) -> Option<String> {
+        let searched = line.as_bytes().get(..MAX_LINE).unwrap_or(line.as_bytes());
+        if line.len() <= text::MAX_LINE {
+            return self.pattern.is_match(searched).then(|| shown_line(line));
+        }
+        let start = self.pattern.find(searched)?.start();
+        let start = line.floor_char_boundary(start.saturating_sub(BEFORE));
+        Some(match start {
+            0 => shown_line(line),
+            start => format!("…{}", shown_line(line.get(start..).unwrap_or_default())),
+        })
+    }
+
+    /// Whether a file is worth a closer look.
+    fn may_match(&self, mut content: &[u8], cancelled: &dyn Fn() -> bool) -> Result<bool, Stopped> {
+        while !content.is_empty() {
+            if cancelled() {
+                return Err(Stopped::cancelled());
+            }
+            // Up to a line end, so that no match is cut in two.
+            let end = content
+                .get(STEP..)
+                .and_then(|rest| memchr::memchr(b'\n', rest))
+                .map_or(content.len(), |at| STEP + at + 1);
+            let (step, rest) = content.split_at(end);
+            let step = step.get(..STEP + MAX_LINE).unwrap_or(step);
+            if self.pattern.is_match(step) {
+                return Ok(true);
+            }
+            content = rest;
+        }
+        Ok(false)
+    }
+}
+
+/// What classes such as `\w` hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alphabet {
+    Ascii,
+    Unicode,
+}
+
+fn compiled(pattern: &str, alphabet: Alphabet, size: usize) -> Result<Regex, regex::Error> {
+    let mut builder = RegexBuilder::new(pattern);
+    builder.multi_line(true).crlf(true).unicode(alphabet == Alphabet::Unicode).size_limit(size).build()
+}
+
+/// `\n` and its like in a pattern.
+fn has_line_end(pattern: &str) -> bool {
+    let mut escaped = false;
+    pattern.chars().any(|c| {
+        let found = escaped && matches!(c, 'n' | 'r');
+        escaped = c == '\\' && !escaped;
+        found
+    })
+}
+
+/// The last line of a message about a pattern says what is wrong; the others draw it.
+fn said(error: &regex::Error) -> String {
+    match error {
+        regex::Error::CompiledTooBig(_) => "the pattern is too large: use smaller repetitions".to_owned(),
+        error => {
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            format!(
+                "`query` is no valid regular expression: {}; set regex to false to look for it as text",
+                shown_line(last)
+            )
+        }
+    }
+}
+
+/// Which files are searched.
+enum Where {
+    Everywhere,
+    File(String),
+    /// With a slash at the end.
+    Below(String),
+    Glob(Gitignore),
+}
+
+impl Where {
+    fn new(toolbox: &Toolbox, path: Option<&str>) -> Result<Self, Stopped> {
+        let Some(path) = path.map(files::relative).transpose()?.filter(|path| !path.is_empty()) else {
+            return Ok(Self::Everywhere);
+        };
+        match toolbox.files.file(&toolbox.repo, &path) {
+            Ok(entry) => return Ok(Self::File(entry.path.clone())),
+            Err(stopped) if stopped.outcome != ToolOutcome::Failed => return Err(stopped),
+            Err(_) => {}
+        }
+        if toolbox.files.folder(&toolbox.repo, &path).is_ok() {
+            return Ok(Self::Below(path + "/"));
+        }
+        let mut builder = GitignoreBuilder::new("");
+        // `src/a` is that place and not one of this name anywhere, which is what `**/` is for.
+        let glob = if path.contains('/') { format!("/{path}") } else { path.clone() };
+        let added = builder.add_line(None, glob.trim_start_matches('!')).map(drop);
+        match added.and_then(|()| builder.build()) {
+            Ok(glob) => Ok(Self::Glob(glob)),
+            Err(_) => Err(Stopped::failed(format!("{} is no valid glob", quoted(&path)))),
+        }
+    }
+
+    fn has(&self, entry: &Entry) -> bool {
+        match self {
+            Self::Everywhere => true,
+            Self::File(path) => entry.path == *path,
+            Self::Below(folder) => entry.path.starts_with(folder),
+            Self::Glob(glob) => glob.matched_path_or_any_parents(&entry.path, false).is_ignore(),
+        }
+    }
+}
+
+pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn() -> bool) -> Result<Answer, Stopped> {
+    let query_text = arguments.required("query")?;
+    let query = Query::new(&query_text, arguments.flag("regex")?)?;
+    let path = arguments.text("path")?;
+    let page = arguments.page()?;
+    let scope = Where::new(toolbox, path.as_deref())?;
+    let most = if matches!(scope, Where::File(_)) { usize::MAX } else { MAX_OF_FILE };
+
+    let mut pager = Pager::new(page);
+    let mut shown = Shown::default();
+    let (repo, files, texts) = (&toolbox.repo, &toolbox.files, &mut toolbox.texts);
+    let mut matched = 0;
+    let scanned = scan((repo, files), query.budget, &|entry| scope.has(entry), cancelled, &mut |entry, content| {
+        if !query.may_match(content, cancelled)? {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let text = texts.get(repo, entry)?;
+        let heading = shown_line(&entry.path);
+        let (mut here, mut left) = (0, 0);
+        for number in 1..=text.lines() {
+            if cancelled() {
+                return Err(Stopped::cancelled());
+            }
+            let Some(line) = query.matching(text.line(number)) else { continue };
+            if here == most {
+                left += 1;
+                continue;
+            }
+            here += 1;
+            if pager.push_below(&heading, &format!("{number:>5}: {line}")).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            if pager.is_on_it() {
+                shown.add(&entry.path, LineRange::new(number, number));
+            }
+        }
+        matched += here + left;
+        if left > 0 {
+            let line = format!("       {} of this file: name it with `path` to see all", count(left, "more line"));
+            return Ok(pager.push_below(&heading, &line));
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if scanned.is_empty() {
+        return Err(Stopped::failed(format!(
+            "no file matches the path {}",
+            quoted(path.as_deref().unwrap_or_default())
+        )));
+    }
+    let notes = scanned.notes();
+    let what = quoted(&query_text);
+    let Some(found) = pager.text() else {
+        let summary = match pager.pages() {
+            1 if matched == 0 => format!("no line matches {what}"),
+            pages => format!("no page {page} of lines that match {what}; there are {pages}"),
+        };
+        return Ok(Answer { text: format!("{}.\n{notes}", summary), summary, shown: Vec::new() });
+    };
+    let more = if pager.has_more { format!("More on page {}.\n", page + 1) } else { String::new() };
+    let lines: u32 = shown.0.iter().map(|(_, range)| range.end - range.start + 1).sum();
+    let summary = format!(
+        "{} for {what}, page {page}{}",
+        count(lines as usize, "line"),
+        if more.is_empty() { "" } else { " of more" }
+    );
+    Ok(Answer { text: format!("{found}{more}{notes}"), summary, shown: shown.0 })
+}

@@ -1,0 +1,224 @@
+//! The tools that a model may call while it reviews: read-only, answered from the snapshot alone.
+//!
+//! Invariants: nothing outside of the snapshot's tree is read, whatever a path says; the same call gets the same answer,
+//! today and when a journal is replayed; each answer is at most [`MAX_ANSWER`], masked, and without a byte that a terminal
+//! obeys. Arguments are a stranger's: what cannot be understood is answered with how to do it right.
+
+mod arguments;
+mod codebase_search;
+mod files;
+mod find_symbol;
+mod list_files;
+mod page;
+mod read_file;
+mod report;
+mod scan;
+mod show_diff;
+mod static_findings;
+mod symbols;
+mod texts;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::{Deserialize, Serialize};
+
+use self::arguments::Arguments;
+use self::files::Files;
+use self::texts::Texts;
+use super::mask::Mask;
+use super::text::shown_line;
+use crate::domain::{Finding, LineRange, ToolCall, ToolOutcome, ToolSpec, word_enum};
+use crate::git::{Change, GitError, Repo};
+use crate::provider::Reviewer;
+use crate::provider::builtin::source::Parsers;
+
+/// Bytes of an answer: about 8,000 tokens, a ninth of the default window.
+pub const MAX_ANSWER: usize = 32 << 10;
+/// Characters of an answer's summary.
+const MAX_SUMMARY: usize = 160;
+
+word_enum!(
+    /// The tools by their names.
+    Tool {
+        ReadFile = "read_file",
+        CodebaseSearch = "codebase_search",
+        ListFiles = "list_files",
+        FindSymbol = "find_symbol",
+        ShowDiff = "show_diff",
+        StaticFindings = "static_findings",
+        /// Carried out by whoever keeps the findings.
+        ReportFindings = "report_findings",
+        /// Carried out by whoever ends the review.
+        Finish = "finish",
+    }
+);
+
+impl Tool {
+    /// What a model is told of the tool.
+    pub fn spec(self) -> ToolSpec {
+        match self {
+            Self::ReadFile => read_file::spec(),
+            Self::CodebaseSearch => codebase_search::spec(),
+            Self::ListFiles => list_files::spec(),
+            Self::FindSymbol => find_symbol::spec(),
+            Self::ShowDiff => show_diff::spec(),
+            Self::StaticFindings => static_findings::spec(),
+            Self::ReportFindings => report::report_findings(),
+            Self::Finish => report::finish(),
+        }
+    }
+
+    fn described(self, description: &str, parameters: serde_json::Value) -> ToolSpec {
+        ToolSpec { name: self.word().to_owned(), description: description.to_owned(), parameters }
+    }
+}
+
+/// What a model is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolAnswer {
+    pub text: String,
+    pub outcome: ToolOutcome,
+    /// One line for a person.
+    pub summary: String,
+    /// Lines of the snapshot's files that the answer puts before the model.
+    pub shown: Vec<(String, LineRange)>,
+}
+
+/// What a toolbox answers from.
+pub struct Setup {
+    pub repo: Repo,
+    /// Empty when all of the snapshot is new.
+    pub base_commit: String,
+    pub snapshot_commit: String,
+    pub change: Change,
+    /// The built-in reviewer of this snapshot, for `static_findings`.
+    pub reviewer: Box<dyn Reviewer>,
+    pub mask: Mask,
+}
+
+/// The tools of one review.
+pub struct Toolbox {
+    repo: Repo,
+    base_commit: String,
+    change: Change,
+    files: Files,
+    texts: Texts,
+    parsers: Parsers,
+    reviewer: Box<dyn Reviewer>,
+    /// What the built-in reviewer reports, once it was asked.
+    findings: Option<Vec<Finding>>,
+}
+
+/// Why a call ends without what it asked for.
+struct Stopped {
+    outcome: ToolOutcome,
+    text: String,
+}
+
+impl Stopped {
+    /// The model can do it better.
+    fn failed(text: impl Into<String>) -> Self {
+        Self { outcome: ToolOutcome::Failed, text: text.into() }
+    }
+
+    /// It is not allowed.
+    fn refused(text: impl Into<String>) -> Self {
+        Self { outcome: ToolOutcome::Refused, text: text.into() }
+    }
+
+    /// There is a better answer than what was asked for.
+    fn told(text: impl Into<String>) -> Self {
+        Self { outcome: ToolOutcome::Answered, text: text.into() }
+    }
+
+    fn cancelled() -> Self {
+        Self::failed("cancelled")
+    }
+}
+
+/// What a tool has to say.
+struct Answer {
+    text: String,
+    summary: String,
+    shown: Vec<(String, LineRange)>,
+}
+
+impl Toolbox {
+    /// Lists the snapshot's tree; everything else is read when it is asked for.
+    ///
+    /// # Errors
+    /// A snapshot that cannot be read.
+    pub fn new(setup: Setup) -> Result<Self, GitError> {
+        let Setup { repo, base_commit, snapshot_commit, change, reviewer, mask } = setup;
+        let files = Files::new(repo.listing(&snapshot_commit)?, &change);
+        let (texts, parsers) = (Texts::new(mask), Parsers::default());
+        Ok(Self { repo, base_commit, change, files, texts, parsers, reviewer, findings: None })
+    }
+
+    /// What a model is told of its tools.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        Tool::ALL.iter().map(|tool| tool.spec()).collect()
+    }
+
+    /// Answers a call. Asks `cancelled` between files and between lines, and stops within a second; the answer then says
+    /// so and nothing else.
+    pub fn run(&mut self, call: &ToolCall, cancelled: &dyn Fn() -> bool) -> ToolAnswer {
+        // Files are a stranger's as well: what makes an analysis panic costs this call and nothing else.
+        let answered = catch_unwind(AssertUnwindSafe(|| self.answer(call, cancelled)));
+        let answered = answered.unwrap_or_else(|_| {
+            self.parsers = Parsers::default();
+            Err(Stopped::failed("the tool failed on this file; that is a fault of revdeck, go on without it"))
+        });
+        let mask = self.texts.mask();
+        let (text, outcome, summary, shown) = match answered {
+            Ok(answer) => (answer.text, ToolOutcome::Answered, answer.summary, answer.shown),
+            Err(stopped) => {
+                let summary = stopped.text.lines().next().unwrap_or_default().to_owned();
+                (stopped.text, stopped.outcome, summary, Vec::new())
+            }
+        };
+        // File names and what a model writes may hold secrets as well.
+        let text = bounded(&mask.shapes(&text));
+        let summary = mask.shapes(&summary);
+        ToolAnswer { text, outcome, summary: shown_line(&summary).chars().take(MAX_SUMMARY).collect(), shown }
+    }
+
+    fn answer(&mut self, call: &ToolCall, cancelled: &dyn Fn() -> bool) -> Result<Answer, Stopped> {
+        let tool: Tool = call.name.parse().map_err(|_| {
+            let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.word()).collect();
+            Stopped::failed(format!("there is no tool {}; there are {}", quoted(&call.name), names.join(", ")))
+        })?;
+        let mut arguments = Arguments::parse(&tool.spec(), &call.arguments)?;
+        match tool {
+            Tool::ReadFile => read_file::run(self, &mut arguments),
+            Tool::CodebaseSearch => codebase_search::run(self, &mut arguments, cancelled),
+            Tool::ListFiles => list_files::run(self, &mut arguments),
+            Tool::FindSymbol => find_symbol::run(self, &mut arguments, cancelled),
+            Tool::ShowDiff => show_diff::run(self, &mut arguments, cancelled),
+            Tool::StaticFindings => static_findings::run(self, &mut arguments, cancelled),
+            Tool::ReportFindings | Tool::Finish => Err(Stopped::failed(format!("{tool} is not answered here"))),
+        }
+    }
+}
+
+/// What somebody wrote, in a sentence: one line, not too long.
+fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(200).collect();
+    let dots = if short.len() < text.len() { "…" } else { "" };
+    format!("`{}{dots}`", shown_line(&short))
+}
+
+#[cfg(test)]
+const _: () = {
+    const fn moves_to_another_thread<T: Send>() {}
+    moves_to_another_thread::<Toolbox>();
+};
+
+/// Tools keep within their pages; what masking made longer is cut here.
+fn bounded(text: &str) -> String {
+    const NOTE: &str = "\n(The rest did not fit.)";
+    match text.len() <= MAX_ANSWER {
+        true => text.to_owned(),
+        false => format!("{}{NOTE}", &text[..text.floor_char_boundary(MAX_ANSWER - NOTE.len())]),
+    }
+}

@@ -1,0 +1,68 @@
+//! `read_file`: lines of a file, with their numbers.
+
+use std::ops::ControlFlow;
+
+use serde_json::json;
+
+use super::arguments::Arguments;
+use super::page::Pager;
+use super::{Answer, Stopped, Tool, Toolbox, quoted};
+use crate::context::text::{shown_line, size};
+use crate::domain::text::count;
+use crate::domain::{LineRange, ToolSpec};
+
+pub fn spec() -> ToolSpec {
+    Tool::ReadFile.described(
+        "Lines of a file of the snapshot, with line numbers. At most 400 lines at a time; the answer says how to go on.",
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Relative to the repository's root, as in src/main.rs."},
+                "start_line": {"type": "integer", "description": "First line, from 1. Default: 1."},
+                "end_line": {"type": "integer", "description": "Last line, included. Default: as far as there is room."},
+            },
+            "required": ["path"],
+        }),
+    )
+}
+
+pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments) -> Result<Answer, Stopped> {
+    let path = arguments.required("path")?;
+    let (start, end) = (arguments.number("start_line")?.unwrap_or(1), arguments.number("end_line")?);
+    let entry = toolbox.files.file(&toolbox.repo, &path)?;
+    let text = toolbox.texts.get(&toolbox.repo, entry)?;
+    // A changed file is text for the review, whatever its bytes look like.
+    if text.is_binary && !toolbox.files.is_changed(&entry.path) {
+        let bytes = toolbox.repo.blob_size(&entry.id).unwrap_or_default();
+        return Err(Stopped::failed(format!("{} is binary ({}) and not shown", quoted(&entry.path), size(bytes))));
+    }
+    let lines = text.lines();
+    let path = shown_line(&entry.path);
+    if lines == 0 {
+        return Ok(Answer { text: format!("{path} is empty."), summary: format!("{path}, empty"), shown: Vec::new() });
+    }
+    if start > lines {
+        return Err(Stopped::failed(format!("{path} has only {}", count(lines as usize, "line"))));
+    }
+    let end = end.unwrap_or(lines).min(lines);
+    if end < start {
+        return Err(Stopped::failed(format!("`end_line` {end} is before `start_line` {start}")));
+    }
+    let mut pager = Pager::new(1);
+    let mut last = start;
+    for number in start..=end {
+        if let ControlFlow::Break(()) = pager.push(&format!("{number:>5}  {}", shown_line(text.line(number)))) {
+            break;
+        }
+        last = number;
+    }
+    let head = format!("{path}, lines {start} to {last} of {lines}");
+    let more = match (last < end, last < lines) {
+        (true, _) => format!("Lines {} to {end} did not fit: read on with start_line {}.\n", last + 1, last + 1),
+        (false, true) => format!("{} more below.\n", count((lines - last) as usize, "line")),
+        (false, false) => String::new(),
+    };
+    let body = pager.text().unwrap_or_default();
+    let shown = vec![(entry.path.clone(), LineRange::new(start, last))];
+    Ok(Answer { text: format!("{head}\n{body}{more}"), summary: head, shown })
+}

@@ -1,0 +1,355 @@
+//! Where a file defines a name and where it only uses it, by its syntax tree. Comments and texts are neither.
+
+use std::sync::LazyLock;
+
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::{KindSet, NodeIndex, Source, field_id};
+
+/// What a place of a name is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// With the sort of thing that is defined.
+    Definition(&'static str),
+    Reference,
+}
+
+/// A name in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub line: u32,
+    pub role: Role,
+}
+
+/// Kinds of nodes that define what their name says, in any language, and the sort of it. A test holds each against a
+/// grammar.
+const DEFINING: &[(&str, &[&str])] = &[
+    (
+        "function",
+        &[
+            "function_item",
+            "function_signature_item",
+            "function_definition",
+            "function_declaration",
+            "generator_function_declaration",
+            "function_expression",
+            "function_signature",
+            "local_function_statement",
+        ],
+    ),
+    (
+        "method",
+        &[
+            "method_definition",
+            "method_declaration",
+            "method_signature",
+            "abstract_method_signature",
+            "method_elem",
+            "constructor_declaration",
+            "method",
+            "singleton_method",
+        ],
+    ),
+    (
+        "class",
+        &[
+            "class_definition",
+            "class_declaration",
+            "abstract_class_declaration",
+            "class_specifier",
+            "class",
+            "record_declaration",
+        ],
+    ),
+    (
+        "type",
+        &[
+            "struct_item",
+            "enum_item",
+            "union_item",
+            "type_item",
+            "associated_type",
+            "struct_specifier",
+            "union_specifier",
+            "enum_specifier",
+            "struct_declaration",
+            "enum_declaration",
+            "type_alias_declaration",
+            "type_spec",
+            "type_alias",
+            "type_definition",
+            "alias_declaration",
+            "delegate_declaration",
+            "annotation_type_declaration",
+        ],
+    ),
+    ("interface", &["trait_item", "interface_declaration", "trait_declaration", "concept_definition"]),
+    ("module", &["mod_item", "namespace_definition", "namespace_declaration", "module", "internal_module"]),
+    ("macro", &["macro_definition", "preproc_def", "preproc_function_def"]),
+    (
+        "constant",
+        &[
+            "const_item",
+            "const_spec",
+            "const_element",
+            "enum_variant",
+            "enumerator",
+            "enum_member_declaration",
+            "enum_constant",
+            "enum_assignment",
+        ],
+    ),
+    (
+        "field",
+        &[
+            "field_declaration",
+            "public_field_definition",
+            "field_definition",
+            "property_signature",
+            "property_declaration",
+            "property_element",
+        ],
+    ),
+    (
+        "variable",
+        &[
+            "static_item",
+            "let_declaration",
+            "variable_declarator",
+            "var_spec",
+            "short_var_declaration",
+            "assignment",
+            "variable_assignment",
+            "declaration",
+        ],
+    ),
+    (
+        "parameter",
+        &[
+            "parameter",
+            "required_parameter",
+            "optional_parameter",
+            "default_parameter",
+            "typed_default_parameter",
+            "parameter_declaration",
+            "formal_parameter",
+            "simple_parameter",
+            "keyword_parameter",
+        ],
+    ),
+];
+
+/// What stands between a name and what it defines: declarators of C, lists of names.
+const THROUGH: &[&str] = &[
+    "pointer_declarator",
+    "function_declarator",
+    "array_declarator",
+    "reference_declarator",
+    "parenthesized_declarator",
+    "init_declarator",
+    "qualified_identifier",
+    "expression_list",
+    "pattern_list",
+    "variable_name",
+    "property_element",
+];
+
+/// Types of C and C++ that are only named where they have no body.
+const WITH_BODY: &[&str] = &["struct_specifier", "union_specifier", "enum_specifier", "class_specifier"];
+
+/// Leaves that are a name.
+const NAMES: &[&str] = &[
+    "identifier",
+    "type_identifier",
+    "field_identifier",
+    "property_identifier",
+    "private_property_identifier",
+    "shorthand_property_identifier",
+    "shorthand_property_identifier_pattern",
+    "shorthand_field_identifier",
+    "namespace_identifier",
+    "package_identifier",
+    "statement_identifier",
+    "name",
+    "constant",
+    "word",
+    "variable_name",
+    "instance_variable",
+    "class_variable",
+    "global_variable",
+];
+
+/// How far up the definition of a name may be.
+const MAX_STEPS: usize = 6;
+
+struct Shapes {
+    names: KindSet,
+    through: KindSet,
+    with_body: KindSet,
+    function_declarator: KindSet,
+    /// Their name is their first child, in no field.
+    name_first: KindSet,
+    defining: Vec<(&'static str, KindSet)>,
+    /// The fields in which what is defined stands.
+    fields: Vec<u16>,
+    body: u16,
+}
+
+static SHAPES: LazyLock<Vec<Shapes>> = LazyLock::new(|| {
+    let shapes = |language| Shapes {
+        names: KindSet::new(language, NAMES),
+        through: KindSet::new(language, THROUGH),
+        with_body: KindSet::new(language, WITH_BODY),
+        function_declarator: KindSet::new(language, &["function_declarator"]),
+        name_first: KindSet::new(language, &["const_element"]),
+        defining: DEFINING.iter().map(|(sort, kinds)| (*sort, KindSet::new(language, kinds))).collect(),
+        fields: ["name", "declarator", "pattern", "left", "property"].map(|name| field_id(language, name)).to_vec(),
+        body: field_id(language, "body"),
+    };
+    Language::ALL.into_iter().map(shapes).collect()
+});
+
+/// Where a file names `name`, one place for a line: the first definition on it where there is one.
+pub fn places(source: &Source<'_>, name: &str) -> Vec<Place> {
+    let Some(shapes) = SHAPES.get(source.language.index()) else { return Vec::new() };
+    let mut places: Vec<Place> = Vec::new();
+    for (index, node) in source.nodes.iter().enumerate() {
+        let is_leaf = node.end_index as usize == index + 1;
+        if !is_leaf || !node.is_named() || !shapes.names.contains(node.kind) || plain(source.text(node)) != name {
+            continue;
+        }
+        let place = Place { line: node.row + 1, role: role(source, shapes, index) };
+        match places.last_mut().filter(|last| last.line == place.line) {
+            Some(last) if last.role == Role::Reference => last.role = place.role,
+            Some(_) => {}
+            None => places.push(place),
+        }
+    }
+    places
+}
+
+/// A name without the signs of its language.
+pub fn plain(name: &str) -> &str {
+    name.trim_start_matches(['$', '@', '#'])
+}
+
+fn role(source: &Source<'_>, shapes: &Shapes, index: NodeIndex) -> Role {
+    let (mut child, mut is_function) = (index, false);
+    for _ in 0..MAX_STEPS {
+        let parent = source.nodes[child].parent as usize;
+        let (node, field) = (&source.nodes[parent], source.nodes[child].field);
+        let is_its_name = match field {
+            0 => shapes.name_first.contains(node.kind) && child == parent + 1,
+            field => shapes.fields.contains(&field),
+        };
+        if is_its_name && let Some((sort, _)) = shapes.defining.iter().find(|(_, kinds)| kinds.contains(node.kind)) {
+            let is_named_only = shapes.with_body.contains(node.kind) && source.child_in(parent, shapes.body).is_none();
+            return match (is_named_only, is_function) {
+                (true, _) => Role::Reference,
+                // `int f(void);` is written as a variable is.
+                (false, true) => Role::Definition("function"),
+                (false, false) => Role::Definition(sort),
+            };
+        }
+        is_function |= is_its_name && shapes.function_declarator.contains(node.kind);
+        // Lists and some declarators have no field for what they hold.
+        if !shapes.through.contains(node.kind) || !(is_its_name || field == 0) {
+            return Role::Reference;
+        }
+        child = parent;
+    }
+    Role::Reference
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::builtin::source::Parsers;
+
+    /// `line sort` of each place of `name`; `-` for a reference.
+    fn found(path: &str, code: &str, name: &str) -> Vec<String> {
+        let language = Language::detect(path, code.as_bytes()).expect("a language");
+        let mut parsers = Parsers::default();
+        let source = parsers.parse(path, language, code.as_bytes()).expect("parses");
+        let said = |place: &Place| match place.role {
+            Role::Definition(sort) => format!("{} {sort}", place.line),
+            Role::Reference => format!("{} -", place.line),
+        };
+        places(&source, name).iter().map(said).collect()
+    }
+
+    #[test]
+    fn definitions_are_told_from_references_in_every_language() {
+        for (path, code, expected) in [
+            ("a.rs", "fn it() {}\nfn g() { it() }\n// it\nconst S: &str = \"it\";\n", &["1 function", "2 -"][..]),
+            (
+                "a.rs",
+                "struct it { it: u8 }\nimpl it {}\nenum E { it }\ntrait it {}\nmod it {}\ntype it = u8;",
+                &["1 type", "2 -", "3 constant", "4 interface", "5 module", "6 type"],
+            ),
+            (
+                "a.rs",
+                "macro_rules! it { () => {} }\nfn f(it: u8) {}\nfn g() { let it = 1; it }\nstatic it: u8 = 1;",
+                &["1 macro", "2 parameter", "3 variable", "4 variable"],
+            ),
+            (
+                "a.py",
+                "def it(): pass\nclass it: pass\nit = 1\nit()\nx.it()\n",
+                &["1 function", "2 class", "3 variable", "4 -", "5 -"],
+            ),
+            (
+                "a.js",
+                "function it() {}\nconst it = () => 1;\nclass A { it() {} }\nit();\nfoo.it = 2;\n",
+                &["1 function", "2 variable", "3 method", "4 -", "5 -"],
+            ),
+            (
+                "a.ts",
+                "interface it { it(): void }\ntype it = 1;\nenum E { it = 1 }\nclass B { private it = 1 }\nlet x: it;\n",
+                &["1 interface", "2 type", "3 constant", "4 field", "5 -"],
+            ),
+            ("a.tsx", "const it = () => <div/>;\nconst x = <it />;\n", &["1 variable", "2 -"]),
+            (
+                "a.go",
+                "package a\nfunc it() {}\nfunc (s *S) it() {}\ntype it struct { it int }\nconst it = 1\nvar it = 2\nfunc g() { it := 1; it() }\n",
+                &["2 function", "3 method", "4 type", "5 constant", "6 variable", "7 variable"],
+            ),
+            (
+                "A.java",
+                "class it {\n  int it;\n  void it() {}\n  void g() { it(); }\n  it() {}\n}\n",
+                &["1 class", "2 variable", "3 method", "4 -", "5 method"],
+            ),
+            (
+                "a.c",
+                "int it(void);\nint *it(int a) { return 0; }\nstruct it { int it; };\nstruct it x;\n#define it 1\ntypedef int it;\nint y = it;\n",
+                &["1 function", "2 function", "3 type", "4 -", "5 macro", "6 type", "7 -"],
+            ),
+            (
+                "a.cpp",
+                "class it { void it(); };\nvoid A::it() {}\nnamespace it {}\nauto x = it(1);\n",
+                &["1 class", "2 function", "3 module", "4 -"],
+            ),
+            (
+                "a.cs",
+                "class it {\n int it;\n void it() {}\n int it { get; }\n void g() { it(); }\n}\n",
+                &["1 class", "2 variable", "3 method", "4 field", "5 -"],
+            ),
+            ("a.rb", "def it; end\nit = 1\nit()\n@it = 2\n", &["1 method", "2 variable", "3 -", "4 variable"]),
+            (
+                "a.php",
+                "<?php\nfunction it() {}\nclass it {\n private $it;\n function it() {}\n const it = 1;\n}\nfunction g($it) {}\n$x->it();\necho $it;\n",
+                &["2 function", "3 class", "4 field", "5 method", "6 constant", "8 parameter", "9 -", "10 -"],
+            ),
+            ("a.sh", "it() { :; }\nit=1\nit\necho $it\n", &["1 function", "2 variable", "3 -", "4 -"]),
+        ] {
+            assert_eq!(found(path, code, "it"), expected, "{path}: {code}");
+        }
+    }
+
+    #[test]
+    fn every_kind_is_one_of_a_grammar() {
+        let kinds = DEFINING.iter().flat_map(|(_, kinds)| kinds.iter());
+        for kind in kinds.chain(THROUGH).chain(WITH_BODY).chain(NAMES) {
+            let exists = Language::ALL.iter().any(|language| language.grammar().id_for_node_kind(kind, true) != 0);
+            assert!(exists, "{kind}");
+        }
+    }
+}

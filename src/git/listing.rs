@@ -1,0 +1,148 @@
+//! All of a commit's tree at a glance: files, symbolic links, submodules, and what its own `.gitignore` files ignore.
+//!
+//! Invariants: only objects are read, so that the same commit gives the same list anywhere; a tree made to explode when
+//! it is walked costs a bounded amount.
+
+use std::rc::Rc;
+
+use git2::{ErrorCode, ObjectType, Tree};
+use ignore::gitignore::Gitignore;
+
+use super::ignored::{decided, rules};
+use super::trees::{Leaf, MODE_SYMLINK, leaf, leaf_at};
+use super::{Entry, EntryKind, GitError, Listing, Repo, bytes};
+use crate::domain::text::path_from_bytes;
+
+/// Entries are looked at up to here, folders included: ten times those of the largest repositories that people review.
+const MAX_ENTRIES: usize = 1_000_000;
+/// And up to here in bytes of paths.
+const MAX_BYTES: usize = 128 << 20;
+/// Folders below longer paths are not looked into, in bytes: no system could check them out.
+const MAX_PATH: usize = 4096;
+/// Longer files of rules hold nothing, in bytes.
+const MAX_RULES: usize = 1 << 20;
+
+/// The rules of a `.gitignore`, and those of the folders above.
+struct Rules {
+    above: Option<Rc<Rules>>,
+    /// Bytes of a path that name the folder of these rules.
+    skip: usize,
+    own: Gitignore,
+}
+
+impl Rules {
+    /// What the nearest rules that speak of a path say.
+    fn ignore(mut rules: Option<&Rules>, path: &[u8], is_folder: bool) -> bool {
+        while let Some(here) = rules {
+            if let Some(answer) = decided(&here.own, path.get(here.skip..).unwrap_or(path), is_folder) {
+                return answer;
+            }
+            rules = here.above.as_deref();
+        }
+        false
+    }
+}
+
+/// A folder that is still to be looked into.
+struct Folder<'repo> {
+    tree: Tree<'repo>,
+    /// With a slash at the end; empty for the root.
+    path: Vec<u8>,
+    rules: Option<Rc<Rules>>,
+    is_ignored: bool,
+}
+
+impl Repo {
+    /// Every file, symbolic link and submodule of a commit's tree, by path. Folders that a partial clone does not have
+    /// are left away.
+    ///
+    /// # Errors
+    /// A commit or a folder that cannot be read.
+    pub fn listing(&self, commit: &str) -> Result<Listing, GitError> {
+        let failed = self.failed("list the files of a commit");
+        let tree = self.commit(commit)?.tree().map_err(failed)?;
+        let mut listing = Listing { entries: Vec::new(), complete: true };
+        let mut open = vec![Folder { tree, path: Vec::new(), rules: None, is_ignored: false }];
+        let (mut seen, mut path_bytes) = (0, 0);
+        while let Some(folder) = open.pop() {
+            let rules = self.rules_of(&folder);
+            for entry in folder.tree.iter().filter(|entry| is_a_name(entry.name_bytes())) {
+                let mut path = [folder.path.as_slice(), entry.name_bytes()].concat();
+                seen += 1;
+                path_bytes += path.len();
+                if seen > MAX_ENTRIES || path_bytes > MAX_BYTES {
+                    listing.complete = false;
+                    open.clear();
+                    break;
+                }
+                let is_folder = entry.kind() == Some(ObjectType::Tree);
+                let is_ignored = folder.is_ignored || Rules::ignore(rules.as_deref(), &path, is_folder);
+                if !is_folder {
+                    listing.entries.push(listed(&path, leaf(&entry), is_ignored));
+                    continue;
+                }
+                path.push(b'/');
+                match self.inner.find_tree(entry.id()) {
+                    Ok(tree) if path.len() <= MAX_PATH => {
+                        open.push(Folder { tree, path, rules: rules.clone(), is_ignored });
+                    }
+                    Ok(_) => listing.complete = false,
+                    Err(error) if error.code() == ErrorCode::NotFound && self.promisor().is_some() => {
+                        listing.complete = false;
+                    }
+                    Err(error) => return Err(failed(error)),
+                }
+            }
+        }
+        listing.entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(listing)
+    }
+
+    /// What a commit's tree has at a path, as [`Entry`] has it, and its id; `None` for a folder and where nothing is.
+    ///
+    /// # Errors
+    /// A commit that cannot be read.
+    pub fn entry_at(&self, commit: &str, path: &str) -> Result<Option<(EntryKind, String)>, GitError> {
+        let tree = self.commit(commit)?.tree().map_err(self.failed("read a commit"))?;
+        let found = bytes::from_text(path).iter().find_map(|path| leaf_at(&self.inner, &tree, path));
+        Ok(found.map(|leaf| (kind_of(leaf), leaf.id.to_string())))
+    }
+
+    /// A blob's size in bytes, without reading the blob.
+    ///
+    /// # Errors
+    /// A blob that is not here.
+    pub fn blob_size(&self, id: &str) -> Result<u64, GitError> {
+        let failed = self.failed("read a blob");
+        let id = git2::Oid::from_str(id).map_err(failed)?;
+        let odb = self.inner.odb().map_err(failed)?;
+        odb.read_header(id).map(|(size, _)| size as u64).map_err(failed)
+    }
+
+    fn rules_of(&self, folder: &Folder) -> Option<Rc<Rules>> {
+        let above = folder.rules.clone();
+        let file = leaf_at(&self.inner, &folder.tree, b".gitignore").filter(|leaf| leaf.is_file());
+        let Some(blob) = file.and_then(|leaf| self.inner.find_blob(leaf.id).ok()) else { return above };
+        match blob.size() <= MAX_RULES {
+            true => Some(Rc::new(Rules { above, skip: folder.path.len(), own: rules(blob.content(), false) })),
+            false => above,
+        }
+    }
+}
+
+/// Whether a tree may rightly have an entry of this name: git writes no others, whoever makes objects by hand may.
+fn is_a_name(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git") && memchr::memchr(b'/', name).is_none()
+}
+
+fn kind_of(leaf: Leaf) -> EntryKind {
+    match leaf.mode {
+        MODE_SYMLINK => EntryKind::Symlink,
+        _ if leaf.is_file() => EntryKind::File,
+        _ => EntryKind::Submodule,
+    }
+}
+
+fn listed(path: &[u8], leaf: Leaf, is_ignored: bool) -> Entry {
+    Entry { path: path_from_bytes(path), kind: kind_of(leaf), id: leaf.id.to_string(), is_ignored }
+}

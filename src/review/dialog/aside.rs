@@ -1,0 +1,148 @@
+//! Requests beside the turns: a summary of what leaves the window, and second opinions on findings; both only where the
+//! settings ask for them.
+//!
+//! Invariant: an aside that fails costs the run nothing but itself: the local summary stands, the finding stays.
+
+use super::engine::{Dialog, Effect, Say, Stage};
+use super::window::Composed;
+use crate::domain::{
+    ChatRequest, Finding, Message, Opinion, Rejected, Reported, Response, RunEvent, TurnPhase, WindowUse, text,
+};
+
+/// The longest answer to an aside about one finding. Tokens; own: a verdict and a paragraph.
+const OPINION_TOKENS: u64 = 1_000;
+
+impl Dialog {
+    /// Asks the model for a summary of what just left the window.
+    pub(super) fn ask_for_summary(&mut self, composed: &Composed, phase: TurnPhase) -> Vec<Effect> {
+        let limits = self.window.limits().clone();
+        let gone = self.window.gone(limits.window_tokens / 2);
+        let words = (self.say)(Say::Summarise { messages: &gone });
+        let window = WindowUse {
+            tokens: self.window.count(&self.system) + self.window.count(&words),
+            limit: limits.window_tokens,
+            messages: 1,
+            ..composed.usage
+        };
+        self.stage = Stage::Summary;
+        let asked = "a summary of what leaves the window".to_owned();
+        let request = ChatRequest {
+            system: self.system.clone(),
+            messages: vec![Message::User { text: words }],
+            tools: Vec::new(),
+            max_output: super::Limits::SUMMARY_TOKENS,
+            temperature: None,
+            pinned: 0,
+        };
+        vec![
+            Effect::Append(RunEvent::TurnAsked { turn: self.turn, phase, asked, window }),
+            Effect::Ask { turn: self.turn, request: Box::new(request) },
+        ]
+    }
+
+    /// Takes the model's summary in place of the local one, unless there is none.
+    pub(super) fn summarised(&mut self, response: &Response) {
+        if !response.text.trim().is_empty() {
+            self.window.summarise(&response.text);
+        }
+    }
+
+    /// Asks about the next finding that wants a second opinion, or ends the run.
+    pub(super) fn next_opinion(&mut self) -> Vec<Effect> {
+        let Some(finding) = self.opinions.pop_front() else { return self.close() };
+        let words = (self.say)(Say::Opinion { finding: &finding });
+        let window = WindowUse {
+            tokens: self.window.count(&words),
+            limit: self.window.limits().window_tokens,
+            messages: 1,
+            ..WindowUse::default()
+        };
+        let title: String = text::one_line(&finding.title).chars().take(200).collect();
+        let asked = format!("a second opinion: {title}");
+        let request = ChatRequest {
+            system: String::new(),
+            messages: vec![Message::User { text: words }],
+            tools: Vec::new(),
+            max_output: OPINION_TOKENS,
+            temperature: Some(0.0),
+            pinned: 0,
+        };
+        self.judged = Some(finding);
+        self.stage = Stage::Opinion;
+        self.judgements += 1;
+        let turn = self.turn + self.judgements;
+        vec![
+            Effect::Append(RunEvent::TurnAsked { turn, phase: TurnPhase::Finish, asked, window }),
+            Effect::Ask { turn, request: Box::new(request) },
+        ]
+    }
+
+    /// What the model said about a finding: one that it calls false is set aside, with its reason.
+    pub(super) fn judge(&mut self, response: &Response) -> Vec<Effect> {
+        let Some(finding) = self.judged.take() else { return self.close() };
+        let (opinion, reason) = verdict(&response.text);
+        if opinion == Opinion::False {
+            self.withdrawn.insert(finding.finding_id.clone());
+            self.rejected.push(Rejected { report: reported(&finding), reason: format!("second opinion: {reason}") });
+        }
+        let event = RunEvent::Judged { finding_id: finding.finding_id, opinion, reason };
+        let mut effects = vec![Effect::Append(event)];
+        effects.extend(self.next_opinion());
+        effects
+    }
+}
+
+/// The verdict in an answer; unsure where there is none.
+fn verdict(said: &str) -> (Opinion, String) {
+    #[derive(serde::Deserialize)]
+    struct Said {
+        verdict: String,
+        #[serde(default)]
+        reason: String,
+    }
+    let object = said.find('{').zip(said.rfind('}')).and_then(|(from, to)| said.get(from..=to));
+    let Some(said) = object.and_then(|object| serde_json::from_str::<Said>(object).ok()) else {
+        return (Opinion::Unsure, "the answer held no verdict".to_owned());
+    };
+    let opinion = match said.verdict.trim().to_ascii_lowercase().as_str() {
+        "real" | "true" => Opinion::Real,
+        "false" => Opinion::False,
+        _ => Opinion::Unsure,
+    };
+    (opinion, text::one_line(&said.reason).chars().take(400).collect())
+}
+
+fn reported(finding: &Finding) -> Reported {
+    Reported {
+        path: finding.repo_relative_path.clone(),
+        line_start: finding.line_start,
+        line_end: finding.line_end,
+        kind: finding.kind,
+        severity: Some(finding.severity),
+        priority: Some(finding.priority),
+        confidence: Some(finding.confidence),
+        title: finding.title.clone(),
+        explanation: finding.explanation.clone(),
+        quoted_code: finding.quoted_code.clone(),
+        suggestion: finding.suggestion.as_ref().map(|suggestion| suggestion.text.clone()).unwrap_or_default(),
+        replacement: finding.suggestion.as_ref().and_then(|suggestion| suggestion.replacement.clone()),
+        replaced: finding.suggestion.as_ref().and_then(|suggestion| suggestion.lines),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::plain(r#"{"verdict": "false", "reason": "the lock is held"}"#, Opinion::False, "the lock is held")]
+    #[case::in_prose("I think: ```json\n{\"verdict\":\"REAL\"}\n``` so", Opinion::Real, "")]
+    #[case::another_word(r#"{"verdict": "maybe"}"#, Opinion::Unsure, "")]
+    #[case::none("false", Opinion::Unsure, "the answer held no verdict")]
+    #[case::reversed("} {", Opinion::Unsure, "the answer held no verdict")]
+    fn verdicts(#[case] said: &str, #[case] opinion: Opinion, #[case] reason: &str) {
+        assert_eq!(verdict(said), (opinion, reason.to_owned()));
+    }
+}

@@ -1,0 +1,104 @@
+//! How a conversation ends: what it came to, what was covered, what was not.
+
+use std::collections::BTreeMap;
+
+use super::engine::{Dialog, Effect, Stage, to_u32};
+use crate::domain::{
+    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, LeftOutReason, LineRange,
+    RunEvent, RunStatus, text,
+};
+use crate::review::{Outcome, summary};
+
+impl Dialog {
+    pub(super) fn end(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let open = self.delivery.open().len();
+        if open > 0 {
+            let files = text::count(open, "file");
+            let text = format!("the turns were used up: {files} not or only in part put before the reviewer");
+            self.note(text.clone());
+            effects.push(Effect::Append(RunEvent::Note { text }));
+            effects.extend(self.in_part());
+        }
+        if let Some(priority) = self.window.limits().opinion {
+            let findings = self.accumulated.findings();
+            self.opinions = findings.into_iter().filter(|finding| finding.priority <= priority).collect();
+        }
+        effects.extend(self.next_opinion());
+        effects
+    }
+
+    /// The end, when nothing more is asked.
+    pub(super) fn close(&mut self) -> Vec<Effect> {
+        self.finish(RunStatus::Completed, None, None)
+    }
+
+    /// Journal entries for files that were seen in part.
+    pub(super) fn in_part(&mut self) -> Vec<Effect> {
+        let files = self.delivery.in_part();
+        self.covered.extend(files.iter().cloned());
+        files.into_iter().map(|file| Effect::Append(RunEvent::Covered { file })).collect()
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        status: RunStatus,
+        cancel: Option<CancelReason>,
+        failure: Option<(ErrorClass, String)>,
+    ) -> Vec<Effect> {
+        self.stage = Stage::Over;
+        let mut findings = self.accumulated.findings();
+        findings.retain(|finding| !self.withdrawn.contains(&finding.finding_id));
+        let last = RunEvent::FinalCodeSmellsSummary {
+            total_issues: to_u32(findings.len()),
+            loops: self.turn,
+            issues_by_type: by_kind(&findings),
+        };
+        let counts = FindingCounts::of(&findings);
+        let coverage = self.coverage();
+        let mut summary = summary(status, &counts, &coverage);
+        if let Some((_, text)) = &failure {
+            summary = format!("failed: {text}; {} kept", text::count(findings.len(), "finding"));
+        }
+        let outcome = Outcome {
+            status,
+            summary,
+            findings,
+            counts,
+            coverage,
+            notes: self.notes.clone(),
+            rejected: self.rejected.clone(),
+            failure,
+            cancel,
+            spent: self.spent.clone(),
+        };
+        vec![Effect::Append(last), Effect::Finish(Box::new(outcome))]
+    }
+
+    fn coverage(&self) -> Coverage {
+        let covered: BTreeMap<&str, &FileCoverage> =
+            self.covered.iter().map(|file| (file.path.as_str(), file)).collect();
+        let mut left_out = self.plan.left_out.clone();
+        let not_reached = self.plan.files.iter().filter(|file| !covered.contains_key(file.path.as_str()));
+        left_out.extend(not_reached.map(|file| LeftOut { path: file.path.clone(), reason: LeftOutReason::NotReached }));
+        let lines = |lines: &LineRange| lines.end.saturating_sub(lines.start).saturating_add(1);
+        Coverage {
+            files_total: to_u32(self.plan.files.len() + self.plan.left_out.len()),
+            files_covered: to_u32(covered.len()),
+            hunks_total: to_u32(self.plan.files.iter().map(|file| file.hunks.len()).sum()),
+            hunks_covered: to_u32(covered.values().map(|file| file.hunks.len()).sum()),
+            lines_covered: covered.values().flat_map(|file| &file.hunks).map(lines).fold(0, u32::saturating_add),
+            files: self.covered.clone(),
+            left_out,
+        }
+    }
+}
+
+/// How many findings of each kind.
+fn by_kind(findings: &[Finding]) -> BTreeMap<String, u32> {
+    let mut kinds = BTreeMap::new();
+    for finding in findings {
+        *kinds.entry(finding.kind.word().to_owned()).or_default() += 1;
+    }
+    kinds
+}

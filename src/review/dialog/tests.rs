@@ -1,0 +1,421 @@
+//! Whole conversations, played with the engine alone.
+
+use std::collections::VecDeque;
+
+use rstest::rstest;
+
+use super::*;
+use crate::domain::*;
+use crate::review::{Examined, Outcome, Plan, PlannedFile};
+
+const WINDOW: u64 = 70_000;
+
+fn limits() -> Limits {
+    Limits {
+        max_turns: 20,
+        window_tokens: WINDOW,
+        output_tokens: 8_000,
+        slide_after_turn: 5,
+        slide_over_messages: 15,
+        keep_messages: 10,
+        budget: Budget::default(),
+        input_price: Some(3.0),
+        approximate: false,
+        summary: SummaryBy::Local,
+        opinion: None,
+    }
+}
+
+/// A token is four bytes.
+fn tokens(text: &str) -> u64 {
+    (text.len() as u64).div_ceil(4)
+}
+
+fn say(words: Say<'_>) -> String {
+    match words {
+        Say::Task { diff, later } => format!("TASK\n{diff}\n{later}"),
+        Say::More { diff, later } => format!("MORE\n{diff}\n{later}"),
+        Say::Phase { phase, turn, of } => format!("PHASE {phase} {turn}/{of}"),
+        Say::Summarise { messages } => format!("SUMMARISE\n{messages}"),
+        Say::Opinion { finding } => format!("OPINION {}", finding.title),
+        Say::Uncovered { hunks } => format!("UNCOVERED {hunks}"),
+        Say::Last => "LAST".to_owned(),
+        Say::Cut => "CUT".to_owned(),
+        Say::Retry { trouble, reason } => format!("RETRY {trouble:?} {reason}"),
+        Say::Masked { call, tokens } => format!("[{} {}: {tokens} tokens were here]", call.name, call.arguments),
+    }
+}
+
+fn file(path: &str) -> PlannedFile {
+    PlannedFile { path: path.to_owned(), hunks: vec![LineRange { start: 1, end: 9 }], added_lines: 9 }
+}
+
+fn part(path: &str, size: u64) -> Part {
+    let text = format!("{path} {}", "d".repeat(size as usize * 4));
+    Part { path: path.to_owned(), hunks: vec![LineRange { start: 1, end: 9 }], tokens: tokens(&text), text }
+}
+
+fn tool(name: &str) -> ToolSpec {
+    ToolSpec { name: name.to_owned(), description: "does it".to_owned(), parameters: serde_json::json!({}) }
+}
+
+fn task(parts: Vec<Part>) -> Task {
+    let files = parts.iter().map(|part| file(&part.path)).collect();
+    Task {
+        plan: Plan { files, left_out: Vec::new(), unit_files: 1, whole: false },
+        parts,
+        system: "You review.".to_owned(),
+        tools: [REPORT_FINDINGS, FINISH, "read_file"].map(tool).to_vec(),
+        limits: limits(),
+        count: Box::new(tokens),
+        say: Box::new(say),
+        overhead: 0,
+    }
+}
+
+fn call(name: &str, arguments: impl Into<String>) -> ToolCall {
+    ToolCall { id: format!("c-{name}"), name: name.to_owned(), arguments: arguments.into() }
+}
+
+fn answer(text: &str, calls: Vec<ToolCall>, stop: Stop) -> Response {
+    let usage = Usage { input: 0, cached: 0, output: 100, reasoning: 0 };
+    Response { text: text.to_owned(), calls, opaque: Vec::new(), stop, usage, model: "m-1".to_owned() }
+}
+
+/// A report of one finding per line.
+fn report(path: &str, lines: &[u32]) -> String {
+    let findings: Vec<_> = lines
+        .iter()
+        .map(|line| serde_json::json!({ "path": path, "line_start": line, "line_end": line, "kind": "CORRECTNESS", "title": format!("bug at {line}") }))
+        .collect();
+    serde_json::json!({ "findings": findings }).to_string()
+}
+
+fn fenced(path: &str, lines: &[u32]) -> String {
+    format!("I looked.\n```json\n{}\n```", report(path, lines))
+}
+
+fn finding(report: &Reported) -> Finding {
+    let mut finding = crate::review::engine::tests::finding(&report.path, report.line_start, report.line_start, 1);
+    finding.kind = report.kind;
+    finding.title.clone_from(&report.title);
+    finding.quoted_code = format!("code {}", report.line_start);
+    finding.finding_id = FindingId::of(report.kind.word(), &report.path, &finding.quoted_code, 0);
+    finding
+}
+
+/// What the world around an engine does.
+struct Player {
+    answers: VecDeque<Result<Response, ErrorClass>>,
+    result_bytes: usize,
+    journal: Vec<RunEvent>,
+    recorded: Recorded,
+    requests: Vec<ChatRequest>,
+    /// Entries after which the process dies.
+    dies_after: Option<usize>,
+}
+
+impl Player {
+    fn new(answers: Vec<Response>) -> Self {
+        Self {
+            answers: answers.into_iter().map(Ok).collect(),
+            result_bytes: 40,
+            journal: Vec::new(),
+            recorded: Recorded::default(),
+            requests: Vec::new(),
+            dies_after: None,
+        }
+    }
+
+    /// Plays to the end; `None` when it died on the way.
+    fn play(&mut self, task: Task) -> Option<Outcome> {
+        let mut dialog = Dialog::new();
+        let mut effects = VecDeque::from(dialog.handle(Event::Started(Box::new(task))));
+        while let Some(effect) = effects.pop_front() {
+            let event = match effect {
+                Effect::Append(event) => {
+                    if self.recorded.is_new(&event) {
+                        if self.dies_after == Some(self.journal.len()) {
+                            return None;
+                        }
+                        self.journal.push(event);
+                    }
+                    continue;
+                }
+                Effect::Ask { request, .. } => match self.recorded.answer() {
+                    Some(event) => event,
+                    None => {
+                        self.requests.push(*request);
+                        match self.answers.pop_front() {
+                            Some(Ok(response)) => Event::Answered {
+                                response: Box::new(response),
+                                first_ms: 1,
+                                took_ms: 2,
+                                cost: Some(0.25),
+                            },
+                            Some(Err(class)) => Event::Failed { class, summary: "no luck".to_owned() },
+                            None => Event::CancelAsked(CancelReason::UserStop),
+                        }
+                    }
+                },
+                Effect::Examine { reports, .. } => Event::Examined(
+                    reports
+                        .into_iter()
+                        .map(|report| match report.path.as_str() {
+                            "nowhere" => Examined::Rejected(Rejected { report, reason: "no such file".to_owned() }),
+                            _ => Examined::Finding { finding: Box::new(finding(&report)), notes: Vec::new() },
+                        })
+                        .collect(),
+                ),
+                Effect::RunTools { calls, .. } => Event::ToolsAnswered(
+                    calls
+                        .iter()
+                        .map(|_| ToolAnswer {
+                            text: "r".repeat(self.result_bytes),
+                            outcome: ToolOutcome::Answered,
+                            summary: "read".to_owned(),
+                            shown: Vec::new(),
+                        })
+                        .collect(),
+                ),
+                Effect::Finish(outcome) => return Some(*outcome),
+            };
+            assert!(effects.is_empty(), "what asks for an answer is the last effect");
+            effects.extend(dialog.handle(event));
+        }
+        panic!("the engine waits for nothing");
+    }
+
+    fn asked(&self, request: usize) -> String {
+        format!("{:?}", self.requests[request].messages)
+    }
+}
+
+/// Twenty turns with large tool results, a finding or two in each.
+fn long_review() -> Vec<Response> {
+    (1..=20u32)
+        .map(|turn| match turn {
+            20 => answer(&fenced("a.rs", &[200]), vec![call(FINISH, "{}")], Stop::Tools),
+            turn if turn % 2 == 0 => answer(
+                "Looking on.",
+                vec![
+                    call(REPORT_FINDINGS, report("a.rs", &[turn * 10, turn * 10 + 5])),
+                    call("read_file", format!("{{\"n\":{turn}}}")),
+                ],
+                Stop::Tools,
+            ),
+            turn => {
+                answer(&fenced("a.rs", &[turn * 10]), vec![call("read_file", format!("{{\"n\":{turn}}}"))], Stop::Tools)
+            }
+        })
+        .collect()
+}
+
+fn ids(outcome: &Outcome) -> Vec<String> {
+    outcome.findings.iter().map(|finding| finding.finding_id.to_string()).collect()
+}
+
+#[test]
+fn twenty_turns_with_large_results_stay_in_the_window_and_lose_nothing() {
+    let mut player = Player::new(long_review());
+    player.result_bytes = 30_000;
+    let outcome = player.play(task(vec![part("a.rs", 4_000)])).expect("an end");
+    assert_eq!((outcome.status, outcome.findings.len()), (RunStatus::Completed, 29));
+    assert_eq!(player.requests.len(), 20);
+    let peak = outcome.spent.window_peak;
+    assert!(peak <= WINDOW && peak > WINDOW / 3, "{peak}");
+    let unbounded: u64 = 4_000 + 19 * 7_500;
+    assert!(unbounded > 134_000);
+    assert!(player.journal.iter().any(|event| matches!(event, RunEvent::SlidingWindowApplied { .. })));
+    assert!(matches!(
+        player.journal.last(),
+        Some(RunEvent::FinalCodeSmellsSummary { total_issues: 29, loops: 20, issues_by_type }) if issues_by_type["CORRECTNESS"] == 29
+    ));
+    let accumulated = player.journal.iter().filter(|event| matches!(event, RunEvent::CodeSmellsAccumulated { .. }));
+    assert_eq!(accumulated.count(), 20, "after every answer");
+    assert!(player.asked(19).contains("LAST") && player.requests[19].tools == player.requests[0].tools);
+    assert!(player.asked(0).contains("PHASE investigate 1/20") && player.asked(5).contains("PHASE analyse 6/20"));
+}
+
+#[test]
+fn a_restart_after_any_entry_pays_for_no_turn_twice_and_finds_the_same() {
+    let mut whole = Player::new(long_review());
+    whole.result_bytes = 30_000;
+    let outcome = whole.play(task(vec![part("a.rs", 4_000)])).expect("an end");
+    for cut in 0..whole.journal.len() {
+        let mut player = Player::new(long_review());
+        player.result_bytes = 30_000;
+        player.dies_after = Some(cut);
+        assert!(player.play(task(vec![part("a.rs", 4_000)])).is_none(), "dies after {cut}");
+        assert_eq!(player.journal.len(), cut);
+        player.recorded = Recorded::of(&player.journal);
+        let paid = player.recorded.answers_left();
+        // An answer that was not recorded is asked for again; whatever was is not.
+        player.answers = long_review().into_iter().skip(paid).map(Ok).collect();
+        player.requests.clear();
+        player.dies_after = None;
+        let again = player.play(task(vec![part("a.rs", 4_000)])).expect("an end");
+        assert_eq!((ids(&again), &again.coverage), (ids(&outcome), &outcome.coverage), "cut after {cut}");
+        assert_eq!(player.requests.len(), 20 - paid, "cut after {cut}");
+        assert_eq!(again.spent, outcome.spent, "cut after {cut}");
+        assert_eq!(player.journal, whole.journal, "cut after {cut}");
+    }
+}
+
+#[rstest]
+#[case::done_at_once(vec![answer(&fenced("a.rs", &[3]), vec![], Stop::Done)], RunStatus::Completed, 1, 1)]
+#[case::nothing_found(vec![answer(&fenced("a.rs", &[]), vec![], Stop::Done)], RunStatus::Completed, 1, 0)]
+#[case::finish_by_tool(vec![answer("", vec![call(FINISH, "{}")], Stop::Tools)], RunStatus::Completed, 1, 0)]
+#[case::reports_then_says_done(
+    vec![answer("", vec![call(REPORT_FINDINGS, report("a.rs", &[1]))], Stop::Tools), answer("Done.", vec![], Stop::Done)],
+    RunStatus::Completed, 2, 1
+)]
+#[case::prose_is_not_clean(vec![answer("Looks good.", vec![], Stop::Done), answer("Fine!", vec![], Stop::Done)], RunStatus::Failed, 2, 0)]
+#[case::prose_then_a_list(vec![answer("Looks good.", vec![], Stop::Done), answer(&fenced("a.rs", &[]), vec![], Stop::Done)], RunStatus::Completed, 2, 0)]
+#[case::empty_twice(vec![answer("", vec![], Stop::Done), answer(" ", vec![], Stop::Done)], RunStatus::Failed, 2, 0)]
+#[case::refused_then_fine(vec![answer("I cannot", vec![], Stop::Refused), answer(&fenced("a.rs", &[2]), vec![], Stop::Done)], RunStatus::Completed, 2, 1)]
+#[case::refused_twice_keeps_what_it_said(
+    vec![answer(&fenced("a.rs", &[4]), vec![], Stop::Refused), answer("no", vec![], Stop::Refused)],
+    RunStatus::Failed, 2, 1
+)]
+#[case::cut_for_length(
+    vec![answer(&fenced("a.rs", &[4]), vec![], Stop::Length), answer(&fenced("a.rs", &[8]), vec![], Stop::Done)],
+    RunStatus::Completed, 2, 2
+)]
+fn ends(#[case] answers: Vec<Response>, #[case] status: RunStatus, #[case] turns: usize, #[case] found: usize) {
+    let mut player = Player::new(answers);
+    let outcome = player.play(task(vec![part("a.rs", 100)])).expect("an end");
+    let got = (outcome.status, player.requests.len(), outcome.findings.len());
+    assert_eq!(got, (status, turns, found), "{}", outcome.summary);
+    assert_eq!(outcome.failure.is_some(), status == RunStatus::Failed);
+}
+
+#[test]
+fn done_is_not_believed_before_every_hunk_was_delivered() {
+    let parts: Vec<Part> = (0..6).map(|n| part(&format!("f{n}.rs"), 12_000)).collect();
+    let says_done = || answer(&fenced("f0.rs", &[1]), vec![], Stop::Done);
+    let mut player = Player::new((0..10).map(|_| says_done()).collect());
+    let outcome = player.play(task(parts)).expect("an end");
+    assert_eq!(outcome.status, RunStatus::Completed);
+    assert_eq!((outcome.coverage.files_covered, outcome.coverage.hunks_covered), (6, 6));
+    assert_eq!(player.requests.len(), 5, "two parts with the task, then one at a time");
+    assert!(player.asked(0).contains("4 more parts") && player.asked(1).contains("UNCOVERED f2.rs"));
+}
+
+#[test]
+fn what_no_turn_was_left_for_is_said() {
+    let parts: Vec<Part> = (0..60).map(|n| part(&format!("f{n}.rs"), 12_000)).collect();
+    let mut player = Player::new((0..20).map(|_| answer(&fenced("f0.rs", &[1]), vec![], Stop::Done)).collect());
+    let outcome = player.play(task(parts)).expect("an end");
+    assert_eq!((outcome.status, player.requests.len()), (RunStatus::Completed, 20));
+    assert_eq!((outcome.coverage.files_total, outcome.coverage.files_covered), (60, 21));
+    assert_eq!(outcome.coverage.left_out.len(), 39);
+    assert!(outcome.notes.iter().any(|note| note.contains("39 files")), "{:?}", outcome.notes);
+    assert!(outcome.spent.window_peak <= WINDOW);
+}
+
+#[test]
+fn a_budget_ends_the_run_and_keeps_its_findings() {
+    let mut player = Player::new(long_review());
+    let mut task = task(vec![part("a.rs", 100)]);
+    task.limits.budget.cost = Some(1.0);
+    let outcome = player.play(task).expect("an end");
+    assert_eq!((outcome.status, outcome.cancel), (RunStatus::Cancelled, Some(CancelReason::BudgetExhausted)));
+    assert_eq!((player.requests.len(), outcome.findings.len()), (4, 6));
+    assert!(outcome.notes.iter().any(|note| note.contains("$1.00")), "{:?}", outcome.notes);
+}
+
+#[rstest]
+#[case::the_network(vec![Err(ErrorClass::Network)], RunStatus::Failed, 2)]
+#[case::too_long_once(vec![Err(ErrorClass::ContextTooLong), Ok(answer(&fenced("a.rs", &[9]), vec![], Stop::Done))], RunStatus::Completed, 3)]
+#[case::too_long_twice(vec![Err(ErrorClass::ContextTooLong), Err(ErrorClass::ContextTooLong)], RunStatus::Failed, 3)]
+fn a_provider_that_fails(
+    #[case] then: Vec<Result<Response, ErrorClass>>,
+    #[case] status: RunStatus,
+    #[case] requests: usize,
+) {
+    let mut player = Player::new(vec![answer(&fenced("a.rs", &[7]), vec![call("read_file", "{}")], Stop::Tools)]);
+    player.answers.extend(then);
+    let outcome = player.play(task(vec![part("a.rs", 100)])).expect("an end");
+    assert_eq!((outcome.status, player.requests.len()), (status, requests));
+    assert!(!outcome.findings.is_empty(), "what was found before stays");
+}
+
+#[test]
+fn reports_that_do_not_hold_are_kept_apart_and_told() {
+    let answers = vec![
+        answer(
+            "",
+            vec![call(REPORT_FINDINGS, report("nowhere", &[1])), call(REPORT_FINDINGS, report("a.rs", &[1]))],
+            Stop::Tools,
+        ),
+        answer("Done.", vec![], Stop::Done),
+    ];
+    let mut player = Player::new(answers);
+    let outcome = player.play(task(vec![part("a.rs", 100)])).expect("an end");
+    assert_eq!((outcome.findings.len(), outcome.rejected.len()), (1, 1));
+    assert!(player.asked(1).contains("no such file"));
+}
+
+#[test]
+fn a_cut_answer_does_not_cover_what_it_had_before_it() {
+    let mut player = Player::new(vec![answer(&fenced("a.rs", &[4]), vec![], Stop::Length)]);
+    let outcome = player.play(task(vec![part("a.rs", 100)])).expect("an end");
+    assert_eq!((outcome.status, outcome.coverage.files_covered), (RunStatus::Cancelled, 0));
+}
+
+#[test]
+fn a_second_opinion_sets_aside_what_it_calls_false_and_a_restart_does_not_ask_again() {
+    let answers = || {
+        vec![
+            answer("", vec![call(REPORT_FINDINGS, report("a.rs", &[1, 2, 3])), call(FINISH, "{}")], Stop::Tools),
+            answer(r#"{"verdict": "real"}"#, vec![], Stop::Done),
+            answer(r#"{"verdict": "false", "reason": "the lock is held"}"#, vec![], Stop::Done),
+            answer("I do not know", vec![], Stop::Done),
+        ]
+    };
+    let asks = || {
+        let mut task = task(vec![part("a.rs", 100)]);
+        task.limits.opinion = Some(Priority::P1);
+        task
+    };
+    let mut player = Player::new(answers());
+    let outcome = player.play(asks()).expect("an end");
+    assert_eq!((outcome.status, player.requests.len()), (RunStatus::Completed, 4));
+    assert_eq!(player.requests[1].temperature, Some(0.0));
+    assert_eq!((outcome.findings.len(), outcome.rejected.len()), (2, 1));
+    assert!(outcome.rejected[0].reason.contains("the lock is held"));
+    assert_eq!(outcome.findings, crate::review::Replayed::of(&player.journal).findings());
+    let whole = player.journal.clone();
+    for cut in 0..whole.len() {
+        let mut player = Player::new(Vec::new());
+        player.journal = whole[..cut].to_vec();
+        player.recorded = Recorded::of(&player.journal);
+        let paid = player.recorded.answers_left();
+        player.answers = answers().into_iter().skip(paid).map(Ok).collect();
+        let again = player.play(asks()).expect("an end");
+        assert_eq!((ids(&again), player.requests.len()), (ids(&outcome), 4 - paid), "cut after {cut}");
+        assert_eq!(player.journal, whole, "cut after {cut}");
+    }
+}
+
+#[test]
+fn the_model_may_write_the_summary_and_the_local_one_stands_where_it_fails() {
+    for fails in [false, true] {
+        let mut turns = long_review();
+        let at = 6;
+        turns.insert(at, answer("<b>All locks were checked.</b>", vec![], Stop::Done));
+        let mut player = Player::new(turns);
+        if fails {
+            player.answers[at] = Err(ErrorClass::Network);
+        }
+        let mut task = task(vec![part("a.rs", 100)]);
+        (task.limits.summary, task.limits.max_turns) = (SummaryBy::Model, 9);
+        player.play(task).expect("an end");
+        let asked = (0..player.requests.len()).find(|&request| player.asked(request).contains("SUMMARISE"));
+        assert_eq!(asked, Some(at), "when the window first slid");
+        let next = player.asked(at + 1);
+        assert_eq!(next.contains("‹b›All locks were checked."), !fails);
+        assert!(next.contains("<conversation_summary>"));
+    }
+}

@@ -1,0 +1,219 @@
+//! The critic's look at one report: whether what it says can be true of the snapshot, and what of it is made a finding.
+//!
+//! Invariants: a finding lies within a file of the snapshot and quotes that file, not the model; what was hidden in the
+//! file is not quoted; a report that does not hold is rejected with a reason, none is dropped. Texts of the report are
+//! the caller's to free of secrets.
+
+mod file;
+mod scope;
+mod suggest;
+
+#[cfg(test)]
+mod tests;
+
+use std::rc::Rc;
+
+use file::{Near, Sure, says_something};
+use suggest::Target;
+
+pub use file::FileText;
+pub use scope::ScopeLines;
+pub use suggest::apply;
+
+use crate::domain::{
+    Confidence, Finding, FindingId, FindingStatus, LineRange, Priority, Rejected, Reported, RunId, Severity, Time,
+};
+
+/// Longer places are cut to the quoted part. Lines; own: nobody can look at more at once.
+const MAX_LINES: u32 = 200;
+
+/// What became of a report.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Examined {
+    /// Run ids and times are the caller's to set; `notes` say what of the report was dropped.
+    Finding {
+        finding: Box<Finding>,
+        notes: Vec<String>,
+    },
+    Rejected(Rejected),
+}
+
+/// Where a problem is.
+struct Place {
+    lines: LineRange,
+    /// The lines that identify it.
+    anchor: LineRange,
+    confidence: Confidence,
+    target: Target,
+}
+
+/// Holds a report against the snapshot; `file` gives the text of a path in it, and is asked for each of
+/// [`ScopeLines::paths`] until there is one.
+///
+/// | the report | becomes |
+/// |---|---|
+/// | a path outside the repository, or that the snapshot has not | rejected |
+/// | a quote that stands at its lines | a finding there |
+/// | a quote that stands elsewhere in the file | a finding at the nearest such place; less sure where there are several, or where only one telling line of the quote stands |
+/// | a quote that stands nowhere in the file | rejected |
+/// | no quote, lines that the file has | a finding there, less sure |
+/// | no quote, no line, a changed file | a finding at its first changed line, hardly sure |
+/// | no quote, lines that the file has not, or none in an unchanged file | rejected |
+/// | a file that is not changed | a finding if the explanation names a changed file or symbol, else rejected |
+///
+/// Of priority and severity the one that is missing follows from the other ([`Severity::priority`]); without both they
+/// are p2 and medium. Confidence is medium where none is given.
+pub fn examine(
+    report: &Reported,
+    scope: &ScopeLines,
+    run_id: &RunId,
+    mut file: impl FnMut(&str) -> Option<Rc<FileText>>,
+) -> Examined {
+    let mut look = || -> Result<Examined, String> {
+        let paths = scope.paths(&report.path)?;
+        let (path, file) = paths
+            .iter()
+            .find_map(|path| file(path).map(|file| (path, file)))
+            .ok_or_else(|| format!("{} is not in the snapshot", report.path))?;
+        let changed = scope.lines(path);
+        let place = place(report, &file, path, changed)?;
+        let says_why = || scope.is_named_in(&report.explanation) || scope.is_named_in(&report.title);
+        if changed.is_none() && !says_why() {
+            return Err(format!("{path} is not changed, and the report names nothing that is"));
+        }
+        Ok(made(report, path, &file, &place, run_id))
+    };
+    look().unwrap_or_else(|reason| Examined::Rejected(Rejected { report: report.clone(), reason }))
+}
+
+/// Where in the file the problem is.
+fn place(report: &Reported, file: &FileText, path: &str, changed: Option<&[LineRange]>) -> Result<Place, String> {
+    let last = file.lines();
+    if last == 0 {
+        return Err(format!("{path} is empty"));
+    }
+    let claimed = (report.line_start > 0).then(|| LineRange::new(report.line_start, report.line_end.max(1)));
+    let hunks = changed.unwrap_or_default();
+    let base = report.confidence.unwrap_or(Confidence::Medium);
+    if says_something(&report.quoted_code) {
+        let near = claimed.map_or(Near::Changed(hunks), Near::Lines);
+        let stand =
+            file.find(&report.quoted_code, near).ok_or_else(|| format!("the quoted code does not stand in {path}"))?;
+        let lines = claimed.map_or(stand.lines, |claimed| settled(claimed, stand.lines));
+        return Ok(Place {
+            lines: cut(lines),
+            anchor: stand.lines,
+            confidence: if stand.sure == Sure::Yes { base } else { lowered(base) },
+            target: target(report, claimed, stand.lines),
+        });
+    }
+    match claimed {
+        Some(claimed) if claimed.start > last => {
+            Err(format!("line {} is beyond the end of {path} at line {last}", claimed.start))
+        }
+        Some(claimed) => {
+            let lines = LineRange::new(claimed.start, claimed.end.min(last));
+            let lines = if length(lines) <= MAX_LINES { lines } else { changed_part(lines, hunks) };
+            let target = Target::Lines(report.replaced.unwrap_or(claimed));
+            Ok(Place { lines, anchor: lines, confidence: lowered(base), target })
+        }
+        None => {
+            let Some(hunks) = changed else {
+                return Err(format!("it names no line and quotes no code of {path}, which is not changed"));
+            };
+            let line = hunks.iter().map(|hunk| hunk.start).min().unwrap_or(1).clamp(1, last);
+            let lines = LineRange::new(line, line);
+            let target = report.replaced.map_or(Target::Unknown, Target::Lines);
+            Ok(Place { lines, anchor: lines, confidence: Confidence::Low, target })
+        }
+    }
+}
+
+/// The lines of a finding whose quote stands at `found`. The claimed ones stay when the quote says no more than that
+/// they are right: when they lie within it, or it within the part of them that a finding shows.
+fn settled(claimed: LineRange, found: LineRange) -> LineRange {
+    let within = |inner: LineRange, outer: LineRange| outer.start <= inner.start && inner.end <= outer.end;
+    let shown = LineRange::new(claimed.start, claimed.start.saturating_add(Finding::MAX_QUOTE_LINES as u32 - 1));
+    let right = within(claimed, found) || (within(found, claimed) && found.start <= shown.end);
+    if right && length(claimed) <= MAX_LINES { claimed } else { found }
+}
+
+/// What a replacement is for: the lines that the report says, moved as its code moved.
+fn target(report: &Reported, claimed: Option<LineRange>, found: LineRange) -> Target {
+    let Some(claimed) = claimed else { return Target::Lines(report.replaced.unwrap_or(found)) };
+    let stated = report.replaced.unwrap_or(claimed);
+    let inside = (claimed.start <= found.start && found.end <= claimed.end)
+        || (found.start <= claimed.start && claimed.end <= found.end);
+    if inside {
+        return Target::Lines(stated);
+    }
+    if length(claimed) != length(found) {
+        return Target::Unknown;
+    }
+    let by = i64::from(found.start) - i64::from(claimed.start);
+    let moved = |line: u32| u32::try_from(i64::from(line) + by).ok();
+    match (moved(stated.start), moved(stated.end)) {
+        (Some(start), Some(end)) => Target::Lines(LineRange::new(start, end)),
+        _ => Target::Unknown,
+    }
+}
+
+fn length(lines: LineRange) -> u32 {
+    (lines.end - lines.start).saturating_add(1)
+}
+
+fn cut(lines: LineRange) -> LineRange {
+    LineRange::new(lines.start, lines.end.min(lines.start.saturating_add(MAX_LINES - 1)))
+}
+
+/// Of a place that is too long, and of which nothing was quoted, the first part that was changed, or else its first line.
+fn changed_part(lines: LineRange, hunks: &[LineRange]) -> LineRange {
+    let hunk = hunks.iter().filter(|hunk| hunk.overlaps(lines)).min();
+    hunk.map_or(LineRange::new(lines.start, lines.start), |hunk| {
+        cut(LineRange::new(hunk.start.max(lines.start), hunk.end.min(lines.end)))
+    })
+}
+
+fn lowered(confidence: Confidence) -> Confidence {
+    match confidence {
+        Confidence::High => Confidence::Medium,
+        Confidence::Medium | Confidence::Low => Confidence::Low,
+    }
+}
+
+/// How soon and how bad, where one or both are missing.
+fn urgency(report: &Reported) -> (Priority, Severity) {
+    match (report.priority, report.severity) {
+        (Some(priority), Some(severity)) => (priority, severity),
+        (Some(priority), None) => (priority, priority.severity()),
+        (None, Some(severity)) => (severity.priority(), severity),
+        (None, None) => (Priority::P2, Severity::Medium),
+    }
+}
+
+fn made(report: &Reported, path: &str, file: &FileText, place: &Place, run_id: &RunId) -> Examined {
+    let (identity, ordinal) = file.identity(place.anchor);
+    let finding_id = FindingId::of(report.kind.word(), path, &identity, ordinal);
+    let (priority, severity) = urgency(report);
+    let (suggestion, note) = suggest::suggestion(report, file, place.lines, &place.target);
+    let finding = Finding {
+        detail_ref: format!("outputs/{run_id}.json#{finding_id}"),
+        finding_id,
+        first_run_id: run_id.clone(),
+        last_run_id: run_id.clone(),
+        priority,
+        severity,
+        confidence: place.confidence,
+        kind: report.kind,
+        title: report.title.clone(),
+        explanation: report.explanation.clone(),
+        repo_relative_path: path.to_owned(),
+        line_start: place.lines.start,
+        line_end: place.lines.end,
+        quoted_code: file.quote(place.lines),
+        suggestion,
+        status: FindingStatus::Open,
+        reported_at: Time::UNIX_EPOCH,
+    };
+    Examined::Finding { finding: Box::new(finding), notes: note.into_iter().collect() }
+}

@@ -1,0 +1,208 @@
+//! The fields of a report by the names that models give them.
+
+use std::borrow::Cow;
+
+use super::json::{Object, Value};
+use super::words::folded;
+use crate::domain::LineRange;
+
+// Names as `folded` leaves them, the best one first.
+pub(super) const LISTS: &[&str] = &["findings", "issues", "codesmells", "smells", "problems", "bugs", "defects"];
+pub(super) const PATH: &[&str] =
+    &["reporelativepath", "path", "filepath", "file", "filename", "relativepath", "absolutefilepath", "uri"];
+pub(super) const TITLE: &[&str] = &["title", "headline", "summary", "message", "issue", "problem", "name"];
+pub(super) const EXPLANATION: &[&str] =
+    &["explanation", "body", "description", "details", "detail", "message", "rationale", "reason", "impact"];
+pub(super) const QUOTE: &[&str] =
+    &["quotedcode", "quote", "codesnippet", "snippet", "existingcode", "originalcode", "currentcode", "code"];
+pub(super) const SUGGESTION: &[&str] =
+    &["suggestion", "improvement", "recommendation", "suggestedfix", "fix", "remediation", "solution"];
+pub(super) const SUGGESTION_TEXT: &[&str] = &["text", "description", "message", "suggestion", "summary"];
+pub(super) const REPLACEMENT: &[&str] =
+    &["replacement", "replacementcode", "suggestedcode", "fixedcode", "newcode", "improvedcode"];
+pub(super) const REPLACED: &[&str] = &["replaced", "replacedlines", "replacementlines", "replacementrange"];
+pub(super) const KIND: &[&str] =
+    &["kind", "codesmelltype", "smelltype", "category", "type", "issuetype", "class", "rule", "ruleid"];
+pub(super) const SEVERITY: &[&str] = &["severity", "level", "severitylevel", "impactlevel"];
+pub(super) const PRIORITY: &[&str] = &["priority"];
+pub(super) const CONFIDENCE: &[&str] = &["confidence", "confidencescore", "confidencelevel", "certainty"];
+
+const START: &[&str] =
+    &["linestart", "startline", "line", "linenumber", "lineno", "firstline", "start", "begin", "from"];
+const END: &[&str] = &["lineend", "endline", "lastline", "end", "to"];
+const RANGE: &[&str] = &["lines", "linerange", "range", "linenumbers"];
+const LOCATION: &[&str] = &["location", "codelocation", "position", "loc", "span"];
+
+/// Objects are looked into this deep for lines: `location`, `range`, `start`, `line`.
+const MAX_DEPTH: usize = 4;
+
+/// Longer texts are not read as lines. Bytes; own.
+const MAX_LINES_TEXT: usize = 64;
+
+/// Members beyond these are not asked for: an object with more is neither a report nor around one. Own.
+const MAX_MEMBERS: usize = 100;
+
+/// The members of an object by their folded names.
+pub(super) struct Fields<'v, 'a>(Vec<(String, &'v Value<'a>)>);
+
+impl<'v, 'a> Fields<'v, 'a> {
+    pub fn of(object: &'v Object<'a>) -> Self {
+        Self(object.members.iter().map(|(name, value)| (folded(name), value)).collect())
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (&str, &'v Value<'a>)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+
+    /// What has one of these names and is not nothing, in the order of the names.
+    pub fn under(&self, names: &[&str]) -> impl Iterator<Item = &'v Value<'a>> {
+        let members = self.0.get(..MAX_MEMBERS).unwrap_or(&self.0);
+        let named = names.iter().flat_map(|name| members.iter().filter(move |(own, _)| own == name));
+        named.map(|(_, value)| *value).filter(|value| !matches!(value, Value::Nothing))
+    }
+
+    /// The first text under these names that is not blank.
+    pub fn text(&self, names: &[&str]) -> Option<Cow<'v, str>> {
+        self.under(names).filter_map(text).find(|text| !text.trim().is_empty())
+    }
+
+    /// The path, of the object or of its location; may have lines behind a colon.
+    pub fn path(&self) -> Option<Cow<'v, str>> {
+        self.text(PATH).or_else(|| {
+            let places = self.under(LOCATION).chain(self.under(&["file"])).filter_map(object);
+            places.filter_map(|place| Self::of(place).text(PATH)).next()
+        })
+    }
+
+    /// The lines, wherever they are said.
+    pub fn lines(&self) -> Option<LineRange> {
+        self.lines_within(MAX_DEPTH)
+    }
+
+    fn lines_within(&self, depth: usize) -> Option<LineRange> {
+        let depth = depth.checked_sub(1)?;
+        let own = || {
+            let start = self.under(START).find_map(|value| lines_in(value, depth))?;
+            let end = self.under(END).find_map(|value| lines_in(value, depth)).map_or(start.end, |end| end.end);
+            Some(LineRange::new(start.start, end))
+        };
+        own().or_else(|| self.under(RANGE).chain(self.under(LOCATION)).find_map(|value| lines_in(value, depth)))
+    }
+}
+
+/// Lines as a number, as text (`12-15`, `L12`, `lines 12 to 15`), as a pair or as an object of these. Line 0 is none.
+pub(super) fn lines_in(value: &Value<'_>, depth: usize) -> Option<LineRange> {
+    match value {
+        Value::Number(number) => line(*number).map(|line| LineRange::new(line, line)),
+        Value::Text(text) => lines_of(text),
+        Value::List(items) => {
+            let mut numbers = items.iter().filter_map(|item| lines_in(item, depth.checked_sub(1)?));
+            let first = numbers.next()?;
+            Some(LineRange::new(first.start, numbers.next_back().map_or(first.end, |last| last.end)))
+        }
+        Value::Object(object) => Fields::of(object).lines_within(depth),
+        Value::Nothing | Value::Truth(_) => None,
+    }
+}
+
+fn line(number: f64) -> Option<u32> {
+    // Beyond the last line that can be counted is beyond the end of every file.
+    (number >= 1.0).then_some(number as u32)
+}
+
+/// The first two numbers of a short text.
+pub(super) fn lines_of(text: &str) -> Option<LineRange> {
+    if text.len() > MAX_LINES_TEXT {
+        return None;
+    }
+    let digits = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let mut numbers = digits.map(|digits| digits.parse().unwrap_or(u32::MAX)).filter(|&line| line > 0);
+    let start = numbers.next()?;
+    Some(LineRange::new(start, numbers.next().unwrap_or(start)))
+}
+
+/// `src/a.rs:12-15` as a path and its lines.
+pub(super) fn with_lines(path: &str) -> (&str, Option<LineRange>) {
+    let is_line = |text: &str| {
+        text.bytes().any(|byte| byte.is_ascii_digit())
+            && text.trim_start_matches('L').bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'L'))
+    };
+    match path.rsplit_once([':', '#']) {
+        Some((before, lines)) if !before.is_empty() && is_line(lines) => match before.rsplit_once(':') {
+            // With a column behind the line.
+            Some((path, line)) if !path.is_empty() && is_line(line) => (path, lines_of(line)),
+            _ => (before, lines_of(lines)),
+        },
+        _ => (path, None),
+    }
+}
+
+pub(super) fn object<'v, 'a>(value: &'v Value<'a>) -> Option<&'v Object<'a>> {
+    match value {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+/// A value as text; a list of texts line by line.
+pub(super) fn text<'v>(value: &'v Value<'_>) -> Option<Cow<'v, str>> {
+    match value {
+        Value::Text(text) => Some(Cow::Borrowed(text)),
+        Value::Number(number) => Some(number.to_string().into()),
+        Value::List(items) => {
+            let lines: Option<Vec<&str>> = items
+                .iter()
+                .map(|item| match item {
+                    Value::Text(text) => Some(text.as_ref()),
+                    _ => None,
+                })
+                .collect();
+            Some(lines?.join("\n").into())
+        }
+        Value::Nothing | Value::Truth(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::super::json::Reader;
+    use super::*;
+
+    #[rstest]
+    #[case(r#"{"line_start": 3, "line_end": 7}"#, Some((3, 7)))]
+    #[case(r#"{"line": 12}"#, Some((12, 12)))]
+    #[case(r#"{"line": "12-15"}"#, Some((12, 15)))]
+    #[case(r#"{"line": "L12"}"#, Some((12, 12)))]
+    #[case(r##"{"lines": "#L12-L15"}"##, Some((12, 15)))]
+    #[case(r#"{"lines": [12, 13, 14]}"#, Some((12, 14)))]
+    #[case(r#"{"startLine": "9", "endLine": 4.0}"#, Some((4, 9)))]
+    #[case(r#"{"range": {"startLine": 1, "endLine": 2}}"#, Some((1, 2)))]
+    #[case(r#"{"range": {"start": {"line": 5, "character": 1}, "end": {"line": 6}}}"#, Some((5, 6)))]
+    #[case(r#"{"location": {"file": "a", "range": {"start": 5, "end": 6}}}"#, Some((5, 6)))]
+    #[case(r#"{"code_location": {"absolute_file_path": "/a", "line_range": {"start": 5, "end": 6}}}"#, Some((5, 6)))]
+    #[case(r#"{"line": 0}"#, None)]
+    #[case(r#"{"line": -3}"#, None)]
+    #[case(r#"{"line": null, "lines": "5"}"#, Some((5, 5)))]
+    #[case(r#"{"line": 1e99}"#, Some((u32::MAX, u32::MAX)))]
+    #[case(r#"{"line": "99999999999999"}"#, Some((u32::MAX, u32::MAX)))]
+    #[case(r#"{"range": {"range": {"range": {"range": {"range": {"line": 1}}}}}}"#, None)]
+    fn lines(#[case] json: &str, #[case] expected: Option<(u32, u32)>) {
+        let value = Reader::new(json).next().expect("an object");
+        let lines = Fields::of(object(&value).expect("an object")).lines();
+        assert_eq!(lines, expected.map(|(start, end)| LineRange { start, end }));
+    }
+
+    #[rstest]
+    #[case("src/a.rs", "src/a.rs", None)]
+    #[case("src/a.rs:12", "src/a.rs", Some((12, 12)))]
+    #[case("src/a.rs:12:5", "src/a.rs", Some((12, 12)))]
+    #[case("src/a.rs:12-15", "src/a.rs", Some((12, 15)))]
+    #[case("src/a.rs#L12-L15", "src/a.rs", Some((12, 15)))]
+    #[case("C:\\a.rs", "C:\\a.rs", None)]
+    #[case(":12", ":12", None)]
+    fn paths_with_lines(#[case] path: &str, #[case] expected: &str, #[case] lines: Option<(u32, u32)>) {
+        assert_eq!(with_lines(path), (expected, lines.map(|(start, end)| LineRange { start, end })));
+    }
+}

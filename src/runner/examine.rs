@@ -1,0 +1,114 @@
+//! Holds what a model reports against the snapshot's files.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{Runner, RunnerError};
+use crate::context::mask::Mask;
+use crate::domain::{Finding, LineRange, Reported, RunId, RunRecord};
+use crate::git::{Change, Repo};
+use crate::provider::builtin;
+use crate::review::{Examined, FileText, ScopeLines, apply, examine};
+
+/// Files that are kept at hand.
+const KEPT: usize = 64;
+
+/// The snapshot, as far as it was looked at.
+pub(super) struct Bench {
+    repo: Repo,
+    run_id: RunId,
+    commit: String,
+    scope: ScopeLines,
+    files: HashMap<String, Option<Loaded>>,
+}
+
+#[derive(Clone)]
+struct Loaded {
+    text: Rc<str>,
+    /// As findings quote it: without secrets, whatever is sent to the model.
+    shown: Rc<FileText>,
+}
+
+impl Bench {
+    pub fn new(runner: &Runner, record: &RunRecord, change: &Change) -> Result<Self, RunnerError> {
+        let lines = |file: &crate::git::FileChange| -> Vec<LineRange> {
+            file.hunks.iter().map(|hunk| hunk.new_range()).collect()
+        };
+        let scope = ScopeLines::new(change.files.iter().map(|file| (file.path.clone(), lines(file))));
+        let root = runner.repo.root().to_string_lossy().into_owned();
+        Ok(Self {
+            repo: Repo::discover(&runner.repo.root())?,
+            run_id: record.run_id.clone(),
+            commit: record.snapshot_commit.clone(),
+            scope: scope.with_roots([root, record.worktree.clone()]),
+            files: HashMap::new(),
+        })
+    }
+
+    /// What a report is worth. A suggestion whose result would not parse any more is kept in words only.
+    pub fn examine(&mut self, report: &Reported) -> Examined {
+        // What a model was shown in spite of the mask, or made up, does not come to the store either.
+        let report = without_secrets(report);
+        let scope = std::mem::take(&mut self.scope);
+        let run_id = self.run_id.clone();
+        let mut examined = examine(&report, &scope, &run_id, |path| self.file(path).map(|file| file.shown));
+        self.scope = scope;
+        if let Examined::Finding { finding, notes } = &mut examined
+            && let Some(problem) = self.breaks(finding)
+        {
+            notes.push(problem);
+            if let Some(suggestion) = &mut finding.suggestion {
+                (suggestion.replacement, suggestion.lines) = (None, None);
+            }
+        }
+        examined
+    }
+
+    /// Why the replacement of a finding is no good.
+    fn breaks(&mut self, finding: &Finding) -> Option<String> {
+        let suggestion = finding.suggestion.as_ref()?;
+        let replacement = suggestion.replacement.as_ref()?;
+        let path = &finding.repo_relative_path;
+        let before = self.file(path)?.text;
+        let after = apply(&before, suggestion.lines.unwrap_or(finding.lines()), replacement);
+        let parses = builtin::parses_no_worse(path, &before, &after);
+        (!parses)
+            .then(|| format!("{path}:{}: the suggested code would not parse; its words are kept", finding.line_start))
+    }
+
+    fn file(&mut self, path: &str) -> Option<Loaded> {
+        if let Some(file) = self.files.get(path) {
+            return file.clone();
+        }
+        if self.files.len() >= KEPT {
+            self.files.clear();
+        }
+        let file = self.repo.file_at(&self.commit, path).ok().flatten().map(|bytes| loaded(path, &bytes));
+        self.files.insert(path.to_owned(), file.clone());
+        file
+    }
+}
+
+fn loaded(path: &str, bytes: &[u8]) -> Loaded {
+    let text = String::from_utf8_lossy(bytes);
+    let masked = Mask::On.text(Some(path), &text);
+    let mut lines = masked.split('\n');
+    let shown = FileText::with_hidden(text.as_bytes(), |line, _| {
+        // A masked text has the lines of the text.
+        let masked = lines.next()?.trim_end_matches('\r');
+        let line = String::from_utf8_lossy(line);
+        (masked != line.trim_end_matches(['\n', '\r'])).then(|| masked.to_owned())
+    });
+    Loaded { text: text.as_ref().into(), shown: Rc::new(shown) }
+}
+
+fn without_secrets(report: &Reported) -> Reported {
+    let clean = |text: &str| Mask::On.shapes(text).into_owned();
+    Reported {
+        title: clean(&report.title),
+        explanation: clean(&report.explanation),
+        suggestion: clean(&report.suggestion),
+        replacement: report.replacement.as_deref().map(clean),
+        ..report.clone()
+    }
+}

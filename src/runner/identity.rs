@@ -1,0 +1,158 @@
+//! Who is asked to review: a name becomes what the policy tells reviewers apart by, and a client to talk to.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Runner, RunnerError, process};
+use crate::config::{Dialect, KeySource, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
+use crate::domain::{ErrorClass, RunRecord};
+use crate::provider::Reviewer;
+use crate::provider::builtin;
+use crate::provider::builtin::reviewer::{BuiltinReviewer, Snapshot};
+use crate::provider::chat::{Chat, ChatError};
+use crate::provider::command::{self, Program};
+use crate::provider::http::{self, Endpoint, Timeouts, WireKind};
+
+/// Who reviews, and what of the settings decides what comes of it beside the code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub reviewer: String,
+    pub model: String,
+    pub effort: String,
+    pub policy_version: String,
+}
+
+/// What a line of a change costs to review, in tokens, and what every review costs beside it. For estimates before a
+/// review only; own: a line of code has about 10 tokens, a part of the diff is sent about twice, and the prompt with
+/// its tools has about 4,000.
+const TOKENS_PER_LINE: u64 = 20;
+const TOKENS_PER_REVIEW: u64 = 4_000;
+/// For a connection, TLS included; own: whoever does not answer in this time is not there.
+const CONNECT: Duration = Duration::from_secs(15);
+
+impl Runner {
+    /// The reviewer of this name, or the default one.
+    pub(super) fn identity(&self, wanted: Option<&str>) -> Result<Identity, RunnerError> {
+        let name = wanted.unwrap_or(&self.settings.default_reviewer);
+        let builtin = Identity {
+            reviewer: Self::BUILTIN.to_owned(),
+            model: String::new(),
+            effort: String::new(),
+            policy_version: builtin::reviewer::policy_version(&self.settings.smells),
+        };
+        if name == Self::BUILTIN {
+            return Ok(builtin);
+        }
+        let settings = self.model_settings(name)?;
+        Ok(match settings.kind {
+            ReviewerKind::Builtin => builtin,
+            _ => Identity {
+                reviewer: name.to_owned(),
+                model: settings.model.clone(),
+                effort: settings.effort.map_or(String::new(), |effort| effort.word().to_owned()),
+                policy_version: self.model_policy_version(settings)?,
+            },
+        })
+    }
+
+    pub(super) fn unknown_reviewer(&self, name: &str) -> RunnerError {
+        let mut known = vec![Self::BUILTIN];
+        known.extend(self.settings.reviewers.keys().map(String::as_str).filter(|name| *name != Self::BUILTIN));
+        RunnerError::UnknownReviewer { name: name.to_owned(), known: known.join(", ") }
+    }
+
+    /// What a review of so many changed lines is likely to cost, in tokens.
+    pub(super) fn estimate(identity: &Identity, lines: u64) -> u64 {
+        match identity.reviewer.as_str() {
+            Self::BUILTIN => 0,
+            _ => TOKENS_PER_REVIEW + lines.saturating_mul(TOKENS_PER_LINE),
+        }
+    }
+
+    /// The built-in reviewer of a run's snapshot.
+    pub(super) fn builtin(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
+        let repo = crate::git::Repo::discover(&self.repo.root())?;
+        let snapshot = Snapshot {
+            run_id: record.run_id.clone(),
+            commit: record.snapshot_commit.clone(),
+            filter: self.filter(),
+            cache: Some(self.paths.cache.join("copies").join(self.repo.key())),
+        };
+        Ok(Box::new(BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?))
+    }
+}
+
+/// A client for a reviewer that talks to a model. Nothing is sent yet. `folder` is where a program works.
+///
+/// # Errors
+/// A key that is missing, an address that is none, a program that is not there.
+pub fn connect(
+    name: &str,
+    settings: &ReviewerSettings,
+    facts: &ModelFacts,
+    paths: &Paths,
+    folder: &Path,
+) -> Result<Box<dyn Chat>, ChatError> {
+    let kind = match settings.kind {
+        ReviewerKind::Openai => WireKind::OpenaiChat,
+        ReviewerKind::OpenaiResponses => WireKind::OpenaiResponses,
+        ReviewerKind::Anthropic => WireKind::Anthropic,
+        ReviewerKind::Gemini => WireKind::Gemini,
+        ReviewerKind::Ollama => WireKind::Ollama,
+        ReviewerKind::Command => return Ok(Box::new(command::open(program(name, settings, folder)?))),
+        ReviewerKind::Builtin => {
+            let text = format!("{name} is the built-in reviewer: it talks to no model");
+            return Err(ChatError::new(ErrorClass::Configuration, text));
+        }
+    };
+    let source = match settings.key_source() {
+        KeySource::Variable(name) => http::KeySource::Variable(name.to_owned()),
+        KeySource::Command(line) => http::KeySource::Command(line.to_owned()),
+        KeySource::None => http::KeySource::None,
+    };
+    let key = http::read_key(&source, &|name| std::env::var(name).ok())?;
+    let timeouts = Timeouts {
+        connect: CONNECT.min(settings.total_timeout),
+        idle: settings.idle_timeout,
+        total: settings.total_timeout,
+    };
+    Ok(Box::new(http::open(Endpoint {
+        kind,
+        model: settings.model.clone(),
+        base_url: settings.base_url.clone(),
+        key,
+        // A word that the model does not take would only be refused.
+        effort: settings.effort.filter(|effort| facts.effort.is_empty() || facts.effort.contains(effort)),
+        timeouts,
+        attempts: settings.attempts,
+        ca_file: settings.ca_file.as_ref().map(|file| paths.config.join(file)),
+        name: name.to_owned(),
+        window: Some(facts.context_window),
+    })?))
+}
+
+/// A program that reviews in `folder`.
+fn program(name: &str, settings: &ReviewerSettings, folder: &Path) -> Result<Program, ChatError> {
+    let ourselves = process::program().map_err(|error| {
+        ChatError::new(
+            ErrorClass::Internal,
+            format!("{name}: revdeck does not find itself to keep the program: {error}"),
+        )
+    })?;
+    Ok(Program {
+        name: name.to_owned(),
+        words: settings.command.clone(),
+        dialect: match settings.dialect() {
+            Dialect::Claude => command::Dialect::Claude,
+            Dialect::Codex => command::Dialect::Codex,
+            Dialect::Gemini => command::Dialect::Gemini,
+            Dialect::Plain => command::Dialect::Plain,
+        },
+        model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
+        effort: settings.effort.map(|effort| effort.word().to_owned()),
+        folder: folder.to_owned(),
+        timeouts: command::Timeouts { idle: settings.idle_timeout, total: settings.total_timeout },
+        environment: Vec::new(),
+        keeper: (ourselves, vec!["keep".into(), "--".into()]),
+    })
+}

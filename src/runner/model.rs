@@ -1,0 +1,313 @@
+//! A reviewer that talks to a model, opened from the settings: its limits, its words, its tools, its price.
+
+use std::rc::Rc;
+
+use super::identity::connect;
+use super::{Runner, RunnerError};
+use crate::config::{ModelFacts, Models, Prompt, Prompts, ReviewerKind, ReviewerSettings, SummaryBy};
+use crate::context::house_rules::house_rules;
+use crate::context::mask::Mask;
+use crate::context::material::{Measure, material};
+use crate::context::tokens;
+use crate::context::tools::{Setup, Toolbox};
+use crate::domain::{Finding, RunId, RunRecord, TurnPhase, Usage, content_hash, text};
+use crate::git::{Change, Repo, Throwaway};
+use crate::provider::chat::{Chat, ChatError, Tools};
+use crate::provider::command::SETTINGS_OF_AGENTS;
+use crate::review::Plan;
+use crate::review::dialog::{self, Budget, Limits, Part, Say, Task, Trouble};
+use crate::store::{Spending, Total};
+
+/// Unchanged lines around each hunk of the diff; a model that wants more reads the file.
+const CONTEXT_LINES: u32 = 6;
+/// What the project's own rules may take of a request. Tokens.
+const RULES_TOKENS: u64 = 3_000;
+/// Lines of code on each side of a finding that is judged a second time.
+const OPINION_LINES: u32 = 40;
+/// The longest answer that room is kept for in the window. Tokens; own: 300 findings, and what a model thinks before.
+const ANSWER_TOKENS: u64 = 16_000;
+/// What a provider adds to prompt and messages in words of its own: the system prompt is a message, and the answer is
+/// primed, 3 tokens each by OpenAI's cookbook ("How to count tokens").
+const OVERHEAD: u64 = 6;
+
+/// A reviewer that talks to a model, ready for it.
+pub(super) struct Opened {
+    /// Its name in the settings.
+    pub name: String,
+    pub chat: Box<dyn Chat>,
+    pub facts: ModelFacts,
+    pub mask: Mask,
+    /// Who takes over when it cannot go on.
+    pub fallback: Option<String>,
+    /// Where a program works; goes after the program.
+    _checkout: Option<Throwaway>,
+}
+
+impl Opened {
+    /// What an answer cost, in US dollars; 0 when no price is known.
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        self.facts.price.as_ref().map_or(0.0, |price| price.cost(usage))
+    }
+}
+
+impl Runner {
+    /// The settings of a reviewer that talks to a model.
+    pub(super) fn model_settings(&self, name: &str) -> Result<&ReviewerSettings, RunnerError> {
+        self.settings.reviewers.get(name).ok_or_else(|| self.unknown_reviewer(name))
+    }
+
+    /// What of the settings decides what a model says, beside its name and effort.
+    pub(super) fn model_policy_version(&self, settings: &ReviewerSettings) -> Result<String, RunnerError> {
+        let switches = format!(
+            "{} {:?} {} {:?}",
+            settings.kind.word(),
+            settings.tools,
+            settings.mask_secrets,
+            settings.critic.map(|priority| priority.to_string())
+        );
+        let version = self.prompts()?.version();
+        Ok(content_hash([version.as_bytes(), switches.as_bytes()]).chars().take(16).collect())
+    }
+
+    fn prompts(&self) -> Result<Prompts, RunnerError> {
+        Ok(Prompts::load(&self.paths)?)
+    }
+
+    /// Opens a reviewer by its name. Nothing is sent yet.
+    pub(super) fn open_model(
+        &self,
+        name: &str,
+        record: &RunRecord,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Opened, RunnerError> {
+        let settings = self.model_settings(name)?;
+        let facts = Models::load(&self.paths)?.of(settings);
+        let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
+        let checkout = match settings.kind {
+            ReviewerKind::Command => Some(self.checkout(record, cancelled)?),
+            _ => None,
+        };
+        let root = self.repo.root();
+        let folder = checkout.as_ref().map_or(root.as_path(), Throwaway::folder);
+        let chat = connect(name, settings, &facts, &self.paths, folder)?;
+        Ok(Opened {
+            name: name.to_owned(),
+            chat,
+            facts,
+            mask,
+            fallback: settings.fallback.clone(),
+            _checkout: checkout,
+        })
+    }
+
+    /// A copy of the snapshot for a program to look around in. What dead workers left of theirs goes.
+    fn checkout(&self, record: &RunRecord, cancelled: &dyn Fn() -> bool) -> Result<Throwaway, RunnerError> {
+        let folder = self.paths.cache.join("checkouts").join(self.repo.key());
+        let is_alive = |name: &str| name.parse::<RunId>().is_ok_and(|run| self.store.is_live(&run).unwrap_or(true));
+        if let Err(error) = Repo::sweep_throwaways(&folder, &is_alive) {
+            tracing::warn!(%error, "throw-away checkouts of dead workers stay");
+        }
+        let folder = folder.join(record.run_id.as_str());
+        let checkout = self.repo.throwaway(&record.snapshot_commit, &folder, &SETTINGS_OF_AGENTS, cancelled)?;
+        checkout.ok_or_else(|| RunnerError::Reviewer(ChatError::cancelled()))
+    }
+
+    /// The tools of a run's model.
+    pub(super) fn toolbox(&self, record: &RunRecord, change: &Change, mask: Mask) -> Result<Toolbox, RunnerError> {
+        let setup = Setup {
+            repo: Repo::discover(&self.repo.root())?,
+            base_commit: record.base_commit.clone(),
+            snapshot_commit: record.snapshot_commit.clone(),
+            change: change.clone(),
+            reviewer: self.builtin(record)?,
+            mask,
+        };
+        Ok(Toolbox::new(setup)?)
+    }
+
+    /// What a run's model is asked to review.
+    pub(super) fn task(
+        &self,
+        opened: &Opened,
+        record: &RunRecord,
+        change: &Change,
+        mut plan: Plan,
+        toolbox: &Toolbox,
+    ) -> Result<Task, RunnerError> {
+        let settings = self.model_settings(&opened.name)?;
+        let limits = self.limits(settings, &opened.facts)?;
+        let encoding = opened.facts.encoding;
+        let count = move |text: &str| tokens::count(encoding, text) as u64;
+        let measure = Measure {
+            // As much as the turns can take at all.
+            budget_tokens: limits.pinned_tokens() + limits.part_tokens() * u64::from(limits.max_turns),
+            max_part_tokens: limits.part_tokens(),
+            context_lines: CONTEXT_LINES,
+        };
+        let material = material(&self.repo, change, measure, &count, opened.mask);
+        let unseen: Vec<&str> = material.left_out.iter().map(|file| file.path.as_str()).collect();
+        plan.files.retain(|file| !unseen.contains(&file.path.as_str()));
+        plan.left_out.extend(material.left_out.iter().cloned());
+        let parts = material.parts.into_iter();
+        let parts = parts.map(|part| Part { path: part.path, hunks: part.hunks, text: part.text, tokens: part.tokens });
+        let paths: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+        let rules = house_rules(&self.repo, &record.snapshot_commit, &paths, RULES_TOKENS, &count, opened.mask);
+        let rules = rules.map(|rules| rules.text).unwrap_or_default();
+        let native = opened.chat.tools() == Tools::Native && opened.facts.takes_tools(settings.kind);
+        let prompts = Rc::new(self.prompts()?);
+        let mut system = prompts.render(&Prompt::System);
+        if settings.kind == ReviewerKind::Command {
+            system = format!("{system}\n\n{}", prompts.render(&Prompt::Agent));
+        }
+        Ok(Task {
+            plan,
+            parts: parts.collect(),
+            system,
+            tools: if native { toolbox.specs() } else { Vec::new() },
+            limits,
+            count: Box::new(count),
+            say: self.words(prompts, scope_in_words(record), rules, record, opened.mask),
+            overhead: OVERHEAD,
+        })
+    }
+
+    /// The engine's words, from the prompts.
+    fn words(
+        &self,
+        prompts: Rc<Prompts>,
+        scope: String,
+        rules: String,
+        record: &RunRecord,
+        mask: Mask,
+    ) -> Box<dyn Fn(Say<'_>) -> String> {
+        let (repo, commit) = (Repo::discover(&self.repo.root()).ok(), record.snapshot_commit.clone());
+        Box::new(move |say| {
+            let render = |prompt: Prompt<'_>| prompts.render(&prompt);
+            match say {
+                Say::Task { diff, later } => {
+                    render(Prompt::Task { scope: &scope, rules: &rules, patterns: "", diff, later })
+                }
+                Say::More { diff, later } => render(Prompt::More { diff, later }),
+                Say::Uncovered { hunks } => render(Prompt::Uncovered { hunks }),
+                Say::Phase { phase, turn, of } => render(match phase {
+                    TurnPhase::Investigate => Prompt::TurnInvestigate { turn, of },
+                    TurnPhase::Analyse => Prompt::TurnAnalyse { turn, of },
+                    TurnPhase::Finish => Prompt::TurnFinish { turn, of },
+                }),
+                Say::Last => render(Prompt::Last),
+                Say::Cut => render(Prompt::Cut),
+                Say::Retry { trouble, reason } => render(match trouble {
+                    Trouble::Empty => Prompt::RetryEmpty,
+                    Trouble::Refused => Prompt::RetryRefused { reason },
+                    Trouble::Unreadable => Prompt::RetryUnreadable { reason },
+                }),
+                Say::Masked { call, tokens } => {
+                    let call = format!("{} {}", call.name, text::one_line(&call.arguments));
+                    render(Prompt::Masked { call: &call, tokens })
+                }
+                Say::Summarise { messages } => {
+                    render(Prompt::Summarize { text: messages, tokens: Limits::SUMMARY_TOKENS })
+                }
+                Say::Opinion { finding } => {
+                    let code = repo.as_ref().map(|repo| code_around(repo, &commit, finding, mask)).unwrap_or_default();
+                    render(Prompt::Critic { finding: &in_words(finding), code: &code })
+                }
+            }
+        })
+    }
+
+    fn limits(&self, settings: &ReviewerSettings, facts: &ModelFacts) -> Result<Limits, RunnerError> {
+        let window = &self.settings.window;
+        let budget = &self.settings.budget;
+        let today = self.spent_today()?;
+        let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
+        let tokens = [budget.run_tokens, left(budget.day_tokens, today.tokens)];
+        let costs = [
+            budget.run_cost.map(|cost| cost.as_f64()),
+            budget.day_cost.map(|cost| (cost.as_f64() - today.cost).max(0.0)),
+        ];
+        let answer = facts.max_output.min(ANSWER_TOKENS);
+        let turns = settings.max_turns.unwrap_or(window.max_turns).min(window.max_turns);
+        Ok(Limits {
+            max_turns: turns.max(1),
+            window_tokens: window.max_tokens.min(facts.context_window.saturating_sub(answer)),
+            output_tokens: answer,
+            slide_after_turn: window.slide_after_turn,
+            slide_over_messages: window.slide_over_messages,
+            keep_messages: window.keep_messages,
+            budget: Budget {
+                tokens: tokens.into_iter().flatten().min(),
+                cost: costs.into_iter().flatten().min_by(f64::total_cmp),
+            },
+            input_price: facts.price.as_ref().map(|price| price.cost(&Usage { input: 1_000_000, ..Usage::default() })),
+            approximate: facts.encoding.is_approximate(),
+            summary: match settings.summary {
+                SummaryBy::Local => dialog::SummaryBy::Local,
+                SummaryBy::Model => dialog::SummaryBy::Model,
+            },
+            opinion: settings.critic,
+        })
+    }
+
+    /// The account of all that was paid, of every repository.
+    pub(super) fn spending(&self) -> Spending {
+        Spending::open(&self.paths.state)
+    }
+
+    /// What was paid since midnight, where the user is.
+    pub(super) fn spent_today(&self) -> Result<Total, RunnerError> {
+        let now = self.ambient.now().to_zoned(jiff::tz::TimeZone::system());
+        let midnight = now.start_of_day().map_or(now.timestamp(), |day| day.timestamp());
+        Ok(self.spending().since(midnight)?)
+    }
+
+    /// What is said when nothing more may be paid for today.
+    pub(super) fn day_is_spent(&self) -> Result<Option<String>, RunnerError> {
+        let budget = &self.settings.budget;
+        if budget.day_tokens.is_none() && budget.day_cost.is_none() {
+            return Ok(None);
+        }
+        let today = self.spent_today()?;
+        if let Some(most) = budget.day_tokens.filter(|most| today.tokens >= *most) {
+            return Ok(Some(format!("the budget of {most} tokens for a day is used up (budget.day_tokens)")));
+        }
+        let most = budget.day_cost.filter(|most| today.cost >= most.as_f64());
+        Ok(most.map(|most| format!("the budget of ${most} for a day is used up (budget.day_cost)")))
+    }
+}
+
+/// What is reviewed, as the model is told.
+fn scope_in_words(record: &RunRecord) -> String {
+    use crate::domain::Scope;
+    let short = |id: &str| id.chars().take(12).collect::<String>();
+    match &record.scope {
+        Scope::Worktree => "the uncommitted changes of the working tree".to_owned(),
+        Scope::Staged => "the staged changes".to_owned(),
+        Scope::All => "the whole tree, all of it as if it were new".to_owned(),
+        scope => format!("{scope}, from {} to {}", short(&record.base_commit), short(&record.snapshot_commit)),
+    }
+}
+
+fn in_words(finding: &Finding) -> String {
+    format!(
+        "{} at {}:{}-{}\n{}\n{}",
+        finding.kind,
+        finding.repo_relative_path,
+        finding.line_start,
+        finding.line_end,
+        text::one_line(&finding.title),
+        text::lines(&finding.explanation, 4),
+    )
+}
+
+/// The code around a finding, with line numbers, as a model may see it.
+fn code_around(repo: &Repo, commit: &str, finding: &Finding, mask: Mask) -> String {
+    let path = &finding.repo_relative_path;
+    let Ok(Some(bytes)) = repo.file_at(commit, path) else { return String::new() };
+    let code = String::from_utf8_lossy(&bytes).into_owned();
+    let code = mask.text(Some(path), &code);
+    let (first, last) = (finding.line_start.saturating_sub(OPINION_LINES).max(1), finding.line_end + OPINION_LINES);
+    let lines =
+        (1..).zip(code.lines()).skip_while(|(number, _)| *number < first).take_while(|(number, _)| *number <= last);
+    lines.map(|(number, line)| format!("{number:>5}  {}\n", text::one_line(line))).collect()
+}

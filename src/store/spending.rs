@@ -1,0 +1,104 @@
+//! What reviews by models have cost, across all repositories of a user: the base of the budget of a day.
+//!
+//! `<state>/spending.ndjson`: one line per paid answer, appended and synced before the next one is asked for. It tells
+//! tokens and money and nothing about code.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{self, Sync};
+use super::{StoreError, lines};
+use crate::domain::{RunId, Time};
+
+/// A paid answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Paid {
+    pub at: Time,
+    pub run_id: RunId,
+    pub turn: u32,
+    pub reviewer: String,
+    /// Input, output and reasoning.
+    pub tokens: u64,
+    /// In US dollars; 0 when no price is known.
+    pub cost: f64,
+}
+
+/// What was paid since a moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Total {
+    pub tokens: u64,
+    pub cost: f64,
+}
+
+/// The file of all that was paid.
+#[derive(Debug, Clone)]
+pub struct Spending {
+    path: PathBuf,
+}
+
+/// A clock may be set back: lines are looked at until so many in a row are too old.
+const TOO_OLD: usize = 64;
+
+impl Spending {
+    /// In this state folder.
+    pub fn open(state: &Path) -> Self {
+        Self { path: state.join("spending.ndjson") }
+    }
+
+    pub fn append(&self, paid: &Paid) -> Result<(), StoreError> {
+        let mut line =
+            serde_json::to_vec(paid).map_err(|source| StoreError::Encode { what: "a paid answer", source })?;
+        line.push(b'\n');
+        files::append(&self.path, &line, Sync::Now)
+    }
+
+    /// What was paid since `from`. Lines that cannot be read count nothing.
+    pub fn since(&self, from: Time) -> Result<Total, StoreError> {
+        let mut total = Total::default();
+        let Some(file) = files::open_read(&self.path)? else { return Ok(total) };
+        let mut old = 0;
+        lines::backwards(&file, |line| {
+            if let Ok(paid) = serde_json::from_slice::<Paid>(line) {
+                if paid.at >= from {
+                    total.tokens = total.tokens.saturating_add(paid.tokens);
+                    total.cost += paid.cost;
+                    old = 0;
+                } else {
+                    old += 1;
+                }
+            }
+            if old > TOO_OLD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .map_err(StoreError::io("read", &self.path))?;
+        Ok(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_paid_since_a_moment_counts_whatever_else_stands_in_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spending = Spending::open(folder.path());
+        let at = |text: &str| text.parse::<Time>().expect("a moment");
+        let since = at("2026-03-02T00:00:00Z");
+        assert_eq!(spending.since(since).expect("nothing"), Total::default());
+        let times = ["2026-03-01T23:00:00Z", "2026-03-02T01:00:00Z", "2026-03-01T22:00:00Z", "2026-03-02T02:00:00Z"];
+        for (turn, time) in (1..).zip(times) {
+            let run_id = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
+            let paid = Paid { at: at(time), run_id, turn, reviewer: "m".to_owned(), tokens: 100, cost: 0.5 };
+            spending.append(&paid).expect("appended");
+        }
+        std::fs::write(folder.path().join("spending.ndjson"), {
+            let mut bytes = std::fs::read(folder.path().join("spending.ndjson")).expect("readable");
+            bytes.extend_from_slice(b"{\"torn\":");
+            bytes
+        })
+        .expect("written");
+        assert_eq!(spending.since(since).expect("a total"), Total { tokens: 200, cost: 1.0 });
+    }
+}

@@ -1,0 +1,508 @@
+//! Runs that talk to a model, read from journals that a store wrote: their turns, what they do this moment, keys.
+
+use insta::assert_snapshot;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::support::*;
+use crate::domain::{JournalEntry, RunEvent, RunId, Time, TurnPhase, WindowUse};
+use crate::git::Filter;
+use crate::store::{RepoInfo, Store};
+use crate::tui::app::{App, Budget, Pane};
+use crate::tui::doc::FoldKey;
+use crate::tui::load::Loader;
+use crate::tui::message::{Command, Message, Tab};
+use crate::tui::theme::Role;
+use crate::tui::turns::{Conversation, Report};
+use crate::tui::{draw, glyphs, update};
+
+#[path = "../../../benches/support/turns.rs"]
+mod sample;
+
+use sample::{Fate, Written};
+
+const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
+
+/// A store in which runs were written as their workers would, and what reads it.
+struct Desk {
+    _folder: tempfile::TempDir,
+    store: Store,
+    loader: Loader,
+    written: Vec<(Fate, Written)>,
+}
+
+fn now() -> Time {
+    Time::from_millisecond(NOW).expect("a moment")
+}
+
+impl Desk {
+    fn of(fates: &[Fate]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
+        let store = Store::open(folder.path(), info).expect("a store");
+        let written = (1..)
+            .zip(fates)
+            .map(|(number, fate)| (*fate, sample::write(&store, number, *fate, now()).expect("a run")))
+            .collect();
+        let filter = Filter { max_file_bytes: 1 << 20, ignored_paths: Vec::new() };
+        let loader = Loader::new(store.clone(), None, filter, Box::new(|| Ok(None)));
+        Self { _folder: folder, store, loader, written }
+    }
+
+    fn app(&mut self, columns: u16, rows: u16) -> App {
+        let mut app = app(columns, rows);
+        self.refresh(&mut app);
+        app
+    }
+
+    /// What the threads would tell after a change of the store.
+    fn refresh(&mut self, app: &mut App) {
+        let view = self.store.view().expect("a view");
+        let commands = send(app, Message::Viewed { view, written: 0 });
+        self.carry_out(app, commands);
+        self.beat(app);
+    }
+
+    fn beat(&mut self, app: &mut App) {
+        let runs: Vec<RunId> = self.written.iter().map(|(_, written)| written.run.clone()).collect();
+        send(app, Message::Pulses(self.store.pulses(&runs)));
+    }
+
+    fn press(&mut self, app: &mut App, keys: &str) -> Vec<Command> {
+        let mut rest = Vec::new();
+        for key in keys.split_whitespace() {
+            let commands = press(app, key);
+            rest.extend(self.carry_out(app, commands));
+        }
+        rest
+    }
+
+    /// Reads what is asked for; returns the other commands.
+    fn carry_out(&mut self, app: &mut App, commands: Vec<Command>) -> Vec<Command> {
+        let mut rest = Vec::new();
+        for command in commands {
+            match command {
+                Command::Load { subject, tab } => {
+                    let (view, mut pages) = (app.view.clone(), Vec::new());
+                    self.loader.load(&view, &subject, tab, &mut |loaded| pages.push(loaded));
+                    for loaded in pages {
+                        send(app, Message::Loaded { subject: subject.clone(), tab, loaded: Box::new(loaded) });
+                    }
+                }
+                Command::LoadFiles { run } => {
+                    let files = self.loader.files(&run);
+                    send(app, Message::Files { run, files });
+                }
+                other => rest.push(other),
+            }
+        }
+        rest
+    }
+
+    /// The turns of the only run.
+    fn turns(&mut self, columns: u16, rows: u16) -> App {
+        let mut app = self.app(columns, rows);
+        self.press(&mut app, "1 l l");
+        assert_eq!((app.tab, app.focus), (Tab::Turns, Pane::Detail));
+        app
+    }
+}
+
+/// Builds the page again, as after a change of its width.
+fn rebuild(app: &mut App) {
+    app.doc_width = 0;
+    send(app, Message::Tick);
+}
+
+fn both(name: &str, desk: &mut Desk, make: impl Fn(&mut Desk, u16, u16) -> App) {
+    for (columns, rows) in SIZES {
+        let mut app = make(desk, columns, rows);
+        assert_snapshot!(format!("{name}-{columns}x{rows}"), screen(&app));
+        app.glyphs = glyphs::ASCII;
+        rebuild(&mut app);
+        assert_snapshot!(format!("{name}-ascii-{columns}x{rows}"), screen(&app));
+        assert!(screen(&app).is_ascii(), "{}", screen(&app));
+    }
+}
+
+#[test]
+fn twenty_turns_with_a_sliding_window() {
+    let mut desk = Desk::of(&[Fate::Completed]);
+    both("turns", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
+}
+
+#[test]
+fn a_turn_unfolded() {
+    let mut desk = Desk::of(&[Fate::Completed]);
+    both("turn_unfolded", &mut desk, |desk, columns, rows| {
+        let mut app = desk.turns(columns, rows);
+        desk.press(&mut app, "4 g Enter");
+        assert!(app.open_folds.contains(&FoldKey::Turn(4)));
+        app
+    });
+}
+
+#[test]
+fn a_reviewer_that_says_nothing_any_more() {
+    let mut desk = Desk::of(&[Fate::Stalled]);
+    both("stalled", &mut desk, |desk, columns, rows| {
+        let mut app = desk.turns(columns, rows);
+        app.place.budget = Budget { cost: Some(0.5), tokens: Some(2_000_000) };
+        rebuild(&mut app);
+        app
+    });
+}
+
+#[test]
+fn a_reviewer_that_was_told_to_wait() {
+    let mut desk = Desk::of(&[Fate::RateLimited]);
+    both("rate_limited", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
+}
+
+#[test]
+fn a_paused_run() {
+    let mut desk = Desk::of(&[Fate::Paused]);
+    both("paused", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
+}
+
+#[test]
+fn a_failed_run() {
+    let mut desk = Desk::of(&[Fate::Failed]);
+    both("failed", &mut desk, |desk, columns, rows| {
+        let mut app = desk.turns(columns, rows);
+        desk.press(&mut app, "G Enter G");
+        app
+    });
+}
+
+#[test]
+fn a_run_with_reports_that_were_set_aside() {
+    let mut desk = Desk::of(&[Fate::Completed]);
+    both("set_aside", &mut desk, |desk, columns, rows| {
+        let mut app = desk.app(columns, rows);
+        desk.press(&mut app, "1 l");
+        assert!(app.doc.lines.iter().any(|line| line.plain() == format!("{} 3 reports set aside", app.glyphs.folded)));
+        desk.press(&mut app, "G Enter G");
+        app
+    });
+}
+
+#[test]
+fn runs_say_what_they_do_in_the_list() {
+    let mut desk = Desk::of(&Fate::ALL);
+    both("fates", &mut desk, |desk, columns, rows| {
+        let mut app = desk.app(columns, rows);
+        desk.press(&mut app, "1 g");
+        app
+    });
+}
+
+/// The colour that a text on the screen has, and the one that a meaning has.
+fn colours(app: &App, text: &str, role: Role) -> (Option<ratatui::style::Color>, Option<ratatui::style::Color>) {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, app.columns, app.rows));
+    draw(app, &mut buffer);
+    for y in 0..app.rows {
+        let line: Vec<&str> = (0..app.columns).map(|x| buffer[(x, y)].symbol()).collect();
+        let width = text.chars().count();
+        if let Some(x) = (0..line.len().saturating_sub(width)).find(|x| line[*x..x + width].concat() == text) {
+            return (buffer[(x as u16, y)].style().fg, app.theme.style(role).fg);
+        }
+    }
+    panic!("{text:?} is not on the screen:\n{}", screen(app));
+}
+
+#[test]
+fn trouble_has_the_colour_of_trouble_in_the_head_and_in_the_header() {
+    for (fate, text, role) in [
+        (Fate::Stalled, "! turn 9: no bytes for 40 s", Role::Warn),
+        (Fate::RateLimited, "◌ turn 3: rate limited, 12 s left", Role::Warn),
+        (Fate::Paused, "‖ turn 7: paused", Role::Pending),
+        (Fate::Receiving, "● turn 7: receiving, 12 KB, 3 s", Role::Working),
+    ] {
+        let mut desk = Desk::of(&[fate]);
+        let app = desk.turns(160, 48);
+        let shown = screen(&app);
+        assert_eq!(shown.matches(text).count(), 2, "{text:?} in the header and above the page:\n{shown}");
+        let (is, meant) = colours(&app, text, role);
+        assert_eq!(is, meant, "{text}");
+    }
+}
+
+#[test]
+fn time_passes_on_the_screen_only_while_a_run_works_and_moves_nothing_else() {
+    for (fate, ticks) in
+        [(Fate::Stalled, true), (Fate::Receiving, true), (Fate::Paused, false), (Fate::Completed, false)]
+    {
+        let mut desk = Desk::of(&[fate]);
+        let mut app = desk.turns(160, 48);
+        assert_eq!(app.shows_time(), ticks, "{fate:?}");
+        let (before, lines) = (screen(&app), app.doc.lines.clone());
+        update(&mut app, NOW + 1_000, Message::Tick);
+        let after = screen(&app);
+        let differing = before.lines().zip(after.lines()).filter(|(a, b)| a != b).count();
+        assert_eq!(differing, if ticks { 2 } else { 0 }, "{fate:?}: the header and the line above the page");
+        assert_eq!(app.doc.lines, lines, "the page is not built again");
+    }
+}
+
+#[test]
+fn a_run_without_turns_has_no_tab_for_them() {
+    let mut app = showing(160, 48, view());
+    // The first step unfolds what it superseded.
+    press(&mut app, "1 l l");
+    assert!(!screen(&app).contains("Turns"));
+    press(&mut app, "l");
+    assert_eq!(app.tab, Tab::Diff);
+    // The run of a model below it has one, and leaving it leaves the tab.
+    press(&mut app, "h h j j l l");
+    assert_eq!(app.tab, Tab::Turns);
+    press(&mut app, "1 k");
+    assert_eq!(app.tab, Tab::Page);
+}
+
+#[test]
+fn keys_go_from_turn_to_turn_open_and_close_them_and_read_long_ones() {
+    let mut desk = Desk::of(&[Fate::Completed]);
+    let mut app = desk.turns(160, 48);
+    let turn = |app: &App| match app.fold {
+        Some(FoldKey::Turn(number)) => number,
+        _ => 0,
+    };
+    // Keys, the chosen turn, the open ones.
+    for (keys, chosen, open) in [
+        ("j", 1, &[][..]),
+        ("j", 2, &[]),
+        ("4 j", 6, &[]),
+        ("k k", 4, &[]),
+        ("Enter", 4, &[4]),
+        ("j Enter", 5, &[4, 5]),
+        ("k Enter", 4, &[5]),
+        ("G", 20, &[5]),
+        ("g", 1, &[5]),
+        ("7 g", 7, &[5]),
+    ] {
+        desk.press(&mut app, keys);
+        let mut folds: Vec<u32> =
+            app.open_folds.iter().map(|key| if let FoldKey::Turn(n) = key { *n } else { 0 }).collect();
+        folds.sort_unstable();
+        assert_eq!((turn(&app), folds.as_slice()), (chosen, open), "{keys}");
+    }
+    // Every line can be reached with j alone, also on a small screen, and the chosen turn is always in sight.
+    let mut app = desk.turns(80, 24);
+    desk.press(&mut app, "4 g Enter g");
+    let (mut seen, height) = (vec![false; app.doc.lines.len()], app.height(Pane::Detail));
+    for _ in 0..300 {
+        for line in app.scroll..(app.scroll + height).min(seen.len()) {
+            seen[line] = true;
+        }
+        desk.press(&mut app, "j");
+        if let Some(fold) = app.doc.folds.iter().find(|fold| app.fold == Some(fold.key)) {
+            let legible = (app.scroll..app.scroll + height).contains(&fold.line);
+            let longer = app.doc.folds.iter().any(|next| next.line > app.scroll + height) || app.scroll > fold.line;
+            assert!(legible || longer, "turn {:?} at {} of {}", app.fold, fold.line, app.scroll);
+        }
+    }
+    assert!(seen.iter().all(|seen| *seen), "{seen:?}");
+    assert_eq!(turn(&app), 20);
+}
+
+#[test]
+fn a_page_that_is_read_again_keeps_what_is_open_and_where_one_is() {
+    let mut desk = Desk::of(&[Fate::Receiving]);
+    let mut app = desk.turns(80, 24);
+    desk.press(&mut app, "5 g Enter j");
+    let (scroll, fold, open) = (app.scroll, app.fold, app.open_folds.clone());
+    let run = desk.written[0].1.run.clone();
+    let mut journal = desk.store.journal(&run).expect("a journal");
+    let window = WindowUse { tokens: 40_000, limit: 70_000, ..WindowUse::default() };
+    let event = RunEvent::TurnAsked { turn: 8, phase: TurnPhase::Analyse, asked: "Go on.".into(), window };
+    journal.append(now(), event).expect("written");
+    let lines = app.doc.lines.len();
+    desk.refresh(&mut app);
+    assert_eq!((app.scroll, app.fold, &app.open_folds), (scroll, fold, &open));
+    assert!(app.doc.lines.len() > lines, "the new turn is there");
+    // At its end the end stays in sight.
+    desk.press(&mut app, "G");
+    let at_end = |app: &App| app.scroll + app.height(Pane::Detail) == app.doc.lines.len();
+    assert!(at_end(&app));
+    let event = RunEvent::TurnAsked { turn: 9, phase: TurnPhase::Analyse, asked: "Go on.".into(), window };
+    journal.append(now(), event).expect("written");
+    desk.refresh(&mut app);
+    assert!(at_end(&app));
+}
+
+#[test]
+fn p_pauses_the_selected_run_or_lets_it_go_on() {
+    let mut desk = Desk::of(&[Fate::Completed, Fate::Paused, Fate::Receiving]);
+    let mut app = desk.app(160, 48);
+    // The newest stands on top.
+    for (keys, wanted) in
+        [("1 g p", Some((2, true))), ("j p", Some((1, false))), ("j p", None), ("2 p", Some((2, true)))]
+    {
+        let commands = desk.press(&mut app, keys);
+        let asked = commands.iter().find_map(|command| match command {
+            Command::Pause(run) => Some((run.clone(), true)),
+            Command::Resume(run) => Some((run.clone(), false)),
+            _ => None,
+        });
+        let wanted = wanted.map(|(number, pause)| (desk.written[number].1.run.clone(), pause));
+        assert_eq!(asked, wanted, "{keys}");
+    }
+    send(&mut app, Message::Paused(Err("this reviewer asks no model: it has nothing to pause".into())));
+    assert!(screen(&app).contains("! this reviewer asks no model"));
+    let mut app = showing(160, 48, view());
+    assert!(press(&mut app, "p").iter().all(|command| !matches!(command, Command::Pause(_))));
+    assert!(screen(&app).contains("no review is running"));
+}
+
+#[test]
+fn the_wish_to_pause_shows_before_the_worker_heeds_it() {
+    let mut desk = Desk::of(&[Fate::Receiving]);
+    let mut app = desk.turns(160, 48);
+    let run = desk.written[0].1.run.clone();
+    desk.store.locked(|locked| locked.note_on_run(&run, |record| record.paused = true)).expect("written");
+    desk.refresh(&mut app);
+    assert!(screen(&app).contains("turn 7: receiving, 12 KB, 3 s, then pauses"), "{}", screen(&app));
+    let pulse = desk.written[0].1.pulse.as_mut().expect("a pulse");
+    pulse.enter(now(), crate::store::PulseState::Paused);
+    desk.beat(&mut app);
+    assert!(screen(&app).contains("turn 7: paused") && !app.shows_time());
+    // A worker that is gone leaves no pulse; the wish stays.
+    desk.written.clear();
+    desk.refresh(&mut app);
+    assert!(screen(&app).contains("‖ paused"), "{}", screen(&app));
+}
+
+#[test]
+fn hostile_words_reach_the_screen_as_words() {
+    let mut desk = Desk::of(&[Fate::Receiving]);
+    let run = desk.written[0].1.run.clone();
+    let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}abc\u{9b}31m \u{e0041}\r\n\tx";
+    let mut journal = desk.store.journal(&run).expect("a journal");
+    let window = WindowUse { tokens: u64::MAX, limit: 1, pinned: u64::MAX, masked: u32::MAX, ..WindowUse::default() };
+    let response: crate::domain::Response = serde_json::from_value(serde_json::json!({
+        "text": evil.repeat(3_000), "stop": "length", "model": evil,
+        "calls": [{ "id": evil, "name": evil, "arguments": evil }],
+        "usage": { "input": u64::MAX, "output": 1 },
+    }))
+    .expect("a response");
+    let finding = crate::domain::RunEvent::Repeated {
+        turn: 8,
+        finding_id: finding_id(1).parse().expect("an id"),
+        line_start: u32::MAX,
+        line_end: 0,
+        title: evil.into(),
+    };
+    for event in [
+        RunEvent::TurnAsked { turn: 8, phase: TurnPhase::Analyse, asked: evil.into(), window },
+        RunEvent::Waiting { turn: 8, reason: evil.into(), wait_ms: u64::MAX },
+        RunEvent::TurnAnswered {
+            turn: 8,
+            response: Box::new(response),
+            cost: f64::MAX,
+            first_ms: 0,
+            took_ms: u64::MAX,
+            taken_over: false,
+        },
+        RunEvent::ToolAnswered {
+            turn: 8,
+            name: evil.into(),
+            arguments: evil.into(),
+            outcome: crate::domain::ToolOutcome::Failed,
+            tokens: u64::MAX,
+            result: evil.into(),
+        },
+        finding,
+        RunEvent::Failed { class: crate::domain::ErrorClass::Malformed, summary: evil.into() },
+    ] {
+        journal.append(now(), event).expect("written");
+    }
+    let pulse = desk.written[0].1.pulse.as_mut().expect("a pulse");
+    pulse.text(now(), evil);
+    let (reason, until) = (evil.to_owned(), now());
+    pulse.enter(now(), crate::store::PulseState::BackingOff { reason, until });
+    for (columns, rows) in [(160, 48), (80, 24), (60, 16), (41, 11)] {
+        let mut app = desk.turns(columns, rows);
+        desk.press(&mut app, "G Enter");
+        for _ in 0..6 {
+            desk.press(&mut app, "Ctrl-d");
+            let shown = screen(&app);
+            assert!(!shown.chars().any(|c| c != '\n' && crate::domain::text::is_unsafe(c)), "{shown}");
+        }
+        assert!(app.doc.lines.len() < 600, "a long answer is not all on the page: {}", app.doc.lines.len());
+    }
+}
+
+#[test]
+fn a_journal_becomes_turns_whatever_is_missing_in_it() {
+    let mut conversation = Conversation::default();
+    let take = |conversation: &mut Conversation, event| conversation.take(JournalEntry { seq: 0, at: now(), event });
+    let asked = |turn| RunEvent::TurnAsked {
+        turn,
+        phase: TurnPhase::Finish,
+        asked: "Go on.".into(),
+        window: WindowUse::default(),
+    };
+    let answered = |turn, cost| RunEvent::TurnAnswered {
+        turn,
+        response: Box::new(
+            serde_json::from_value(
+                serde_json::json!({"text": "", "stop": "done", "usage": {"input": 100, "output": 5}}),
+            )
+            .expect("a response"),
+        ),
+        cost,
+        first_ms: 1,
+        took_ms: 2,
+        taken_over: false,
+    };
+    let tool = |turn| RunEvent::ToolAnswered {
+        turn,
+        name: "read_file".into(),
+        arguments: String::new(),
+        outcome: crate::domain::ToolOutcome::Answered,
+        tokens: 9,
+        result: String::new(),
+    };
+    // Nothing before the first turn belongs to one.
+    take(&mut conversation, RunEvent::Paused);
+    take(&mut conversation, RunEvent::Resumed);
+    assert!(conversation.turns.is_empty());
+    // A worker died with turn 2, an answer to turn 2 was of no use, the entries of turn 3 came without its question.
+    for event in [
+        asked(1),
+        answered(1, 0.1),
+        asked(2),
+        RunEvent::Failed { class: crate::domain::ErrorClass::Network, summary: "gone".into() },
+        RunEvent::Started { attempt: 2, worker: 1 },
+        asked(2),
+        answered(2, 0.2),
+        answered(2, 0.4),
+        RunEvent::Repeated {
+            turn: 2,
+            finding_id: finding_id(1).parse().expect("an id"),
+            line_start: 7,
+            line_end: 7,
+            title: "again".into(),
+        },
+        tool(3),
+        RunEvent::Paused,
+    ] {
+        take(&mut conversation, event);
+    }
+    let facts: Vec<_> = conversation
+        .turns
+        .iter()
+        .map(|turn| (turn.number, turn.attempts, turn.answers.len(), turn.tools.len(), turn.pauses.len()))
+        .collect();
+    assert_eq!(facts, [(1, 1, 1, 0, 0), (2, 2, 2, 0, 0), (3, 0, 0, 1, 1)]);
+    assert!((conversation.cost() - 0.7).abs() < 1e-9, "every answer was paid for");
+    assert_eq!((conversation.usage().input, conversation.usage().output), (300, 15));
+    assert_eq!(conversation.turns[1].found[0].report, Report::Repeated);
+    assert!(conversation.failure.is_none(), "what failed was tried again");
+    // What did not change is shared with what was read before.
+    let before = conversation.clone();
+    take(&mut conversation, tool(3));
+    let shared = |at: usize| std::sync::Arc::ptr_eq(&before.turns[at], &conversation.turns[at]);
+    assert!(shared(0) && shared(1) && !shared(2));
+}

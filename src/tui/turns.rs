@@ -1,0 +1,292 @@
+//! A run's journal as its turns: what was asked, answered, looked up and found in each.
+//!
+//! Invariants: entries go in as they come, so that a journal that grows is never read twice; every text is cut to what a
+//! page can show and made harmless; a turn that nothing changes is shared, not copied.
+
+use std::sync::Arc;
+
+use crate::domain::{
+    ErrorClass, Finding, JournalEntry, Priority, Rejected, Response, RunEvent, Stop, Time, ToolOutcome, TurnPhase,
+    Usage, WindowUse, text,
+};
+
+/// Bytes of an answer, or of what was asked, that are kept for the page; the journal has all of it.
+const KEPT_TEXT: usize = 24 * 1024;
+
+/// A conversation with a model, as far as it has come.
+#[derive(Debug, Clone, Default)]
+pub struct Conversation {
+    pub turns: Vec<Arc<Turn>>,
+    /// What ended it, or a part of it.
+    pub failure: Option<(ErrorClass, String)>,
+}
+
+/// One request and what came of it.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    pub number: u32,
+    pub phase: TurnPhase,
+    pub at: Time,
+    /// How often the request was begun: more than once when a worker died with it.
+    pub attempts: u32,
+    pub asked: Text,
+    pub window: WindowUse,
+    /// More than one when an answer could not be used and was asked for again.
+    pub answers: Vec<Answer>,
+    pub waits: Vec<Wait>,
+    pub tools: Vec<Tool>,
+    pub found: Vec<Found>,
+    pub rejected: Vec<Rejected>,
+    /// Messages that left the window, when it slid for this turn.
+    pub slid: Option<u32>,
+    /// When it was stopped after this turn, and when it went on.
+    pub pauses: Vec<(Time, Option<Time>)>,
+}
+
+/// A text as far as it is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Text {
+    pub kept: String,
+    /// Bytes that are in the journal only.
+    pub more: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub text: Text,
+    /// Names of the tools it wanted.
+    pub calls: Vec<String>,
+    pub stop: Stop,
+    pub usage: Usage,
+    pub model: String,
+    /// In US dollars; 0 when the price is not known.
+    pub cost: f64,
+    pub first_ms: u64,
+    pub took_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Wait {
+    pub reason: String,
+    pub wait_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Tool {
+    pub name: String,
+    pub arguments: String,
+    pub outcome: ToolOutcome,
+    pub tokens: u64,
+    pub result: String,
+}
+
+/// How a turn reported a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    New,
+    /// Stronger or clearer than before.
+    Restated,
+    Repeated,
+}
+
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub report: Report,
+    /// Not known of one that was repeated.
+    pub priority: Option<Priority>,
+    /// `path:line`, or the line alone.
+    pub place: String,
+    pub title: String,
+}
+
+impl Text {
+    fn of(whole: &str) -> Self {
+        let mut end = whole.len().min(KEPT_TEXT);
+        while !whole.is_char_boundary(end) {
+            end -= 1;
+        }
+        Self { kept: text::lines(&whole[..end], 4), more: whole.len() - end }
+    }
+}
+
+impl Answer {
+    fn of(response: Response, cost: f64, first_ms: u64, took_ms: u64) -> Self {
+        Self {
+            text: Text::of(response.text.trim()),
+            calls: response.calls.into_iter().map(|call| text::one_line(&call.name).into_owned()).collect(),
+            stop: response.stop,
+            usage: response.usage,
+            model: response.model,
+            cost,
+            first_ms,
+            took_ms,
+        }
+    }
+}
+
+impl Found {
+    fn of(report: Report, finding: &Finding) -> Self {
+        Self {
+            report,
+            priority: Some(finding.priority),
+            place: format!("{}:{}", text::one_line(&finding.repo_relative_path), finding.line_start),
+            title: text::one_line(&finding.title).into_owned(),
+        }
+    }
+}
+
+impl Turn {
+    fn new(number: u32, at: Time) -> Self {
+        Self {
+            number,
+            phase: TurnPhase::Investigate,
+            at,
+            attempts: 0,
+            asked: Text::default(),
+            window: WindowUse::default(),
+            answers: Vec::new(),
+            waits: Vec::new(),
+            tools: Vec::new(),
+            found: Vec::new(),
+            rejected: Vec::new(),
+            slid: None,
+            pauses: Vec::new(),
+        }
+    }
+
+    /// The answer that counts.
+    pub fn answer(&self) -> Option<&Answer> {
+        self.answers.last()
+    }
+
+    /// What its answers have used, those that were of no use included.
+    pub fn usage(&self) -> Usage {
+        self.answers.iter().fold(Usage::default(), |sum, answer| add(sum, answer.usage))
+    }
+
+    /// Findings that were not known before it.
+    pub fn new_findings(&self) -> usize {
+        self.found.iter().filter(|found| found.report == Report::New).count()
+    }
+
+    /// The most urgent of them.
+    pub fn urgency(&self) -> Option<Priority> {
+        self.found.iter().filter(|found| found.report == Report::New).filter_map(|found| found.priority).min()
+    }
+
+    /// Calls of tools that were refused or failed.
+    pub fn tool_faults(&self) -> usize {
+        self.tools.iter().filter(|tool| tool.outcome != ToolOutcome::Answered).count()
+    }
+}
+
+impl Conversation {
+    /// Takes in the next entry of the journal.
+    pub fn take(&mut self, entry: JournalEntry) {
+        let JournalEntry { at, event, .. } = entry;
+        match event {
+            RunEvent::TurnAsked { turn, phase, asked, window } => {
+                let turn = self.turn(turn, at);
+                (turn.phase, turn.at, turn.window) = (phase, at, window);
+                turn.asked = Text::of(asked.trim());
+                turn.attempts += 1;
+            }
+            RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, .. } => {
+                self.turn(turn, at).answers.push(Answer::of(*response, cost, first_ms, took_ms));
+            }
+            RunEvent::Waiting { turn, reason, wait_ms } => {
+                let reason = text::one_line(&reason).into_owned();
+                self.turn(turn, at).waits.push(Wait { reason, wait_ms });
+            }
+            RunEvent::ToolAnswered { turn, name, arguments, outcome, tokens, result } => {
+                let harmless = |text: String| text::one_line(&text).into_owned();
+                let (name, arguments, result) = (harmless(name), harmless(arguments), harmless(result));
+                self.turn(turn, at).tools.push(Tool { name, arguments, outcome, tokens, result });
+            }
+            RunEvent::SlidingWindowApplied { turn, messages_removed, .. } => {
+                self.turn(turn, at).slid = Some(messages_removed);
+            }
+            RunEvent::Restated { turn, finding } => {
+                self.turn(turn, at).found.push(Found::of(Report::Restated, &finding));
+            }
+            RunEvent::Repeated { turn, line_start, title, .. } => {
+                let (place, title) = (format!("line {line_start}"), text::one_line(&title).into_owned());
+                self.turn(turn, at).found.push(Found { report: Report::Repeated, priority: None, place, title });
+            }
+            RunEvent::Rejected { turn, rejected } => {
+                let turn = self.turn(turn, at);
+                if !turn.rejected.contains(&rejected) {
+                    turn.rejected.push(*rejected);
+                }
+            }
+            RunEvent::Finding { finding } => {
+                if let Some(turn) = self.last() {
+                    turn.found.push(Found::of(Report::New, &finding));
+                }
+            }
+            RunEvent::Paused => {
+                if let Some(turn) = self.last() {
+                    turn.pauses.push((at, None));
+                }
+            }
+            RunEvent::Resumed => {
+                if let Some((_, until @ None)) = self.last().and_then(|turn| turn.pauses.last_mut()) {
+                    *until = Some(at);
+                }
+            }
+            RunEvent::Failed { class, summary } => self.failure = Some((class, summary)),
+            // What a failure said of an earlier attempt is over.
+            RunEvent::Started { .. } => self.failure = None,
+            RunEvent::Phase { .. }
+            | RunEvent::Planned { .. }
+            | RunEvent::Covered { .. }
+            | RunEvent::LeftOut { .. }
+            | RunEvent::Note { .. }
+            | RunEvent::CancelAsked { .. }
+            | RunEvent::Finished { .. }
+            | RunEvent::Judged { .. }
+            | RunEvent::CodeSmellsAccumulated { .. }
+            | RunEvent::FinalCodeSmellsSummary { .. }
+            | RunEvent::Unknown => {}
+        }
+    }
+
+    /// The turn of this number; a journal with a hole in it gets one that knows nothing but its number.
+    fn turn(&mut self, number: u32, at: Time) -> &mut Turn {
+        let place = match self.turns.binary_search_by_key(&number, |turn| turn.number) {
+            Ok(place) => place,
+            Err(place) => {
+                self.turns.insert(place, Arc::new(Turn::new(number, at)));
+                place
+            }
+        };
+        Arc::make_mut(&mut self.turns[place])
+    }
+
+    fn last(&mut self) -> Option<&mut Turn> {
+        self.turns.last_mut().map(Arc::make_mut)
+    }
+
+    /// In US dollars; 0 when no price is known.
+    pub fn cost(&self) -> f64 {
+        self.turns.iter().flat_map(|turn| &turn.answers).map(|answer| answer.cost).sum()
+    }
+
+    pub fn usage(&self) -> Usage {
+        self.turns.iter().fold(Usage::default(), |sum, turn| add(sum, turn.usage()))
+    }
+
+    /// Reports that were set aside in all turns.
+    pub fn rejected(&self) -> usize {
+        self.turns.iter().map(|turn| turn.rejected.len()).sum()
+    }
+}
+
+fn add(a: Usage, b: Usage) -> Usage {
+    Usage {
+        input: a.input.saturating_add(b.input),
+        cached: a.cached.saturating_add(b.cached),
+        output: a.output.saturating_add(b.output),
+        reasoning: a.reasoning.saturating_add(b.reasoning),
+    }
+}

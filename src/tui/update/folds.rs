@@ -1,0 +1,87 @@
+//! Parts of a page that can be shown or hidden: going from one to the next, opening and closing.
+//!
+//! Invariant: a step moves the choice to the next part when all of this one was in sight, else the page by a line; so all
+//! of it can be read with the keys that go up and down.
+
+use super::super::app::{App, Pane};
+use super::super::doc::Fold;
+use super::build;
+
+/// The chosen fold, or the first one in sight: its place among the folds.
+pub fn chosen(app: &App) -> Option<usize> {
+    let folds = &app.doc.folds;
+    let chosen = app.fold.and_then(|key| folds.iter().position(|fold| fold.key == key));
+    match chosen.filter(|at| in_sight(app, &folds[*at])) {
+        Some(at) => Some(at),
+        None => folds.iter().position(|fold| in_sight(app, fold)),
+    }
+}
+
+fn in_sight(app: &App, fold: &Fold) -> bool {
+    (app.scroll..app.scroll + app.height(Pane::Detail)).contains(&fold.line)
+}
+
+/// So many steps down (or up).
+pub fn walk(app: &mut App, steps: usize, down: bool) {
+    for _ in 0..steps.min(10_000) {
+        let before = (app.scroll, app.fold);
+        step(app, down);
+        if before == (app.scroll, app.fold) {
+            return;
+        }
+    }
+}
+
+fn step(app: &mut App, down: bool) {
+    let folds = &app.doc.folds;
+    let bottom = app.scroll + app.height(Pane::Detail);
+    let next = match (chosen(app), down) {
+        (None, _) => None,
+        // The first one in sight was only going to be chosen.
+        (Some(at), _) if app.fold != Some(folds[at].key) => folds.get(at),
+        // Down from a part of which all was in sight, up to a neighbour that is.
+        (Some(at), true) => folds.get(at + 1).filter(|next| next.line <= bottom),
+        (Some(at), false) => at.checked_sub(1).and_then(|at| folds.get(at)).filter(|fold| in_sight(app, fold)),
+    };
+    match next.copied() {
+        Some(fold) => {
+            app.fold = Some(fold.key);
+            if down {
+                show(app, fold.line);
+            }
+        }
+        None if down => app.scroll = (app.scroll + 1).min((app.doc.lines.len() + app.scroll).saturating_sub(bottom)),
+        None => app.scroll = app.scroll.saturating_sub(1),
+    }
+}
+
+/// Moves the page as far as it takes to see the whole part that begins at `line`, its first line always.
+fn show(app: &mut App, line: usize) {
+    let end = app.doc.folds.iter().map(|fold| fold.line).find(|next| *next > line).unwrap_or(app.doc.lines.len());
+    let height = app.height(Pane::Detail);
+    app.scroll = app.scroll.max(end.saturating_sub(height)).min(line);
+}
+
+/// Chooses a fold by its number from 0, the last one for those beyond; moves the page to it if it `must_show`.
+pub fn choose(app: &mut App, at: usize, must_show: bool) {
+    let Some(fold) = app.doc.folds.get(at.min(app.doc.folds.len().saturating_sub(1))).copied() else { return };
+    app.fold = Some(fold.key);
+    if must_show {
+        show(app, fold.line);
+    }
+}
+
+/// Opens the chosen fold, or closes it. False when there is none.
+pub fn toggle(app: &mut App) -> bool {
+    let Some(fold) = chosen(app).and_then(|at| app.doc.folds.get(at)).copied() else { return false };
+    app.fold = Some(fold.key);
+    let opened = !app.open_folds.remove(&fold.key);
+    if opened {
+        app.open_folds.insert(fold.key);
+    }
+    build(app);
+    if opened && let Some(fold) = app.doc.folds.iter().find(|known| known.key == fold.key).copied() {
+        show(app, fold.line);
+    }
+    true
+}

@@ -1,0 +1,102 @@
+//! Runs that talk to a model: pausing them, and what was set aside of their reports.
+
+use revdeck::domain::Time;
+
+use super::*;
+use crate::turns::{Fate, write};
+
+#[test]
+fn pause_and_resume_are_wishes_on_record() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("begin");
+    let store = store(&test);
+    let working = write(&store, 1, Fate::Receiving, Time::now()).expect("a run");
+    let id = working.run.as_str();
+    let paused = || store.run(&working.run).expect("read").expect("a run").paused;
+    let before = store.run(&working.run).expect("read").expect("a run");
+    for (command, said, is_paused) in [
+        ("resume", "is not paused", false),
+        ("pause", "pauses: what is being answered still comes in", true),
+        ("pause", "is paused already", true),
+        ("resume", "goes on", false),
+        ("pause", "pauses", true),
+    ] {
+        let shown = run(&test, &[command, "latest"], DONE);
+        assert!(shown.starts_with(id) && shown.contains(said), "{command}: {shown}");
+        assert_eq!(paused(), is_paused, "{command}");
+    }
+    let after = store.run(&working.run).expect("read").expect("a run");
+    assert_eq!((after.status, after.updated_at), (before.status, before.updated_at), "the run itself did nothing");
+    assert!(run(&test, &["runs"], DONE).contains("paused"));
+    assert!(run(&test, &["show", "latest"], DONE).contains("paused"));
+    assert_eq!(json(&test, &["show", "latest", "--format", "json"], DONE)["run"]["paused"], true);
+    // Ended while paused: the end is what counts.
+    store.update_run(&working.run, Time::now(), |run| run.status = RunStatus::Cancelled).expect("updated");
+    for command in ["pause", "resume"] {
+        assert!(run(&test, &[command, "latest"], DONE).contains("has already ended"), "{command}");
+    }
+    assert!(!run(&test, &["runs"], DONE).contains("paused"));
+    assert_eq!(fails(&test, &["pause", "ar_nothing"], USAGE).lines().count(), 2);
+}
+
+#[test]
+fn a_reviewer_that_asks_no_model_cannot_pause() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("begin");
+    let store = store(&test);
+    let working = write(&store, 1, Fate::Receiving, Time::now()).expect("a run");
+    store.update_run(&working.run, Time::now(), |run| run.reviewer = "builtin".into()).expect("updated");
+    let complaint = fails(&test, &["pause", "latest"], USAGE);
+    assert!(complaint.contains("its reviewer asks no model") && complaint.contains("revdeck cancel"), "{complaint}");
+    assert!(!store.run(&working.run).expect("read").expect("a run").paused);
+}
+
+#[test]
+fn reports_that_were_set_aside_are_told_with_their_reasons() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("begin");
+    let store = store(&test);
+    // One that has ended has them in its output, one that works in its journal.
+    for (number, fate, count) in [(1, Fate::Completed, 3), (2, Fate::Stalled, 1)] {
+        let written = write(&store, number, fate, Time::now()).expect("a run");
+        let id = written.run.as_str();
+        let reason = "src/pool.rs:413-415  the pool is not closed when the last client goes: src/pool.rs has 388 lines";
+        let counted = if count == 1 { "1 report set aside: it does not" } else { "3 reports set aside: they do not" };
+        for command in ["show", "details"] {
+            let text = run(&test, &[command, id], DONE);
+            assert!(text.contains(counted) && text.contains(reason), "{command} {fate:?}: {text}");
+            let object = json(&test, &[command, id, "--format", "json"], DONE);
+            let rejected = list(&object, "rejected");
+            assert_eq!(rejected.len(), count, "{command} {fate:?}");
+            has_keys(&rejected[0], &["report", "reason"]);
+            has_keys(
+                &rejected[0]["report"],
+                &[
+                    "path",
+                    "line_start",
+                    "line_end",
+                    "kind",
+                    "severity",
+                    "priority",
+                    "confidence",
+                    "title",
+                    "explanation",
+                    "quoted_code",
+                    "suggestion",
+                    "replacement",
+                    "replaced",
+                ],
+            );
+        }
+        // What does not fit is counted.
+        let brief = run(&test, &["details", id, "--max-bytes", "900"], DONE);
+        assert!(brief.len() <= 900 && brief.contains(counted), "{brief}");
+        let brief = json(&test, &["details", id, "--max-bytes", "1500", "--format", "json"], DONE);
+        assert!(list(&brief, "rejected").is_empty() && brief["lists_left_out"] == true, "{brief}");
+        let markdown = run(&test, &["show", id, "--format", "markdown"], DONE);
+        assert!(markdown.contains(&format!("> {counted}")), "{markdown}");
+    }
+}

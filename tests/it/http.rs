@@ -1,0 +1,9 @@
+//! The client for models against servers on loopback: wire formats, broken streams, errors, waits, keys, TLS, proxies.
+
+mod cuts;
+mod formats;
+mod samples;
+mod secrets;
+mod server;
+mod surroundings;
+mod trouble;

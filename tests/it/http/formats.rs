@@ -1,0 +1,299 @@
+//! Each wire format: what is sent, what is understood, and what goes back in the next turn.
+
+use revdeck::domain::{Message, Response, Stop, Usage};
+use revdeck::provider::chat::{Chat, Progress};
+use revdeck::provider::http::WireKind;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::samples::{FIRST, SECOND, TEXT, stream};
+use super::server::{Notes, Server, ask, chunked, error, reply, request, streamed};
+
+/// Asks for the sample and answers its calls; the answer and the two requests.
+fn conversation(kind: WireKind) -> (Response, Notes, [Value; 2]) {
+    let server = Server::new(vec![streamed(&stream(kind)), streamed(&stream(kind))]);
+    let mut chat = server.chat(kind);
+    let (response, notes) = ask(&mut chat);
+    let response = response.expect("an answer");
+    // As it comes back from the journal.
+    let journaled = serde_json::to_string(&response).expect("JSON");
+    let response: Response = serde_json::from_str(&journaled).expect("the same");
+    let mut next = request();
+    next.messages.push(response.message());
+    for call in &response.calls {
+        let text = format!("answer to {}", call.name);
+        next.messages.push(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), text });
+    }
+    chat.respond(&next, &mut Notes::default()).expect("another answer");
+    let [first, second] = server.requests().try_into().expect("two requests");
+    (response, notes, [first.body, second.body])
+}
+
+#[rstest]
+#[case::openai(WireKind::OpenaiChat, [100, 60, 10, 20])]
+#[case::responses(WireKind::OpenaiResponses, [100, 60, 10, 20])]
+#[case::anthropic(WireKind::Anthropic, [100, 60, 10, 20])]
+#[case::gemini(WireKind::Gemini, [100, 60, 10, 20])]
+#[case::ollama(WireKind::Ollama, [100, 0, 30, 0])]
+fn an_answer_is_understood(#[case] kind: WireKind, #[case] counts: [u64; 4]) {
+    let [input, cached, output, reasoning] = counts;
+    let (response, notes, _) = conversation(kind);
+    assert_eq!(response.text, TEXT);
+    let calls: Vec<(&str, Value)> = response
+        .calls
+        .iter()
+        .map(|call| (call.name.as_str(), serde_json::from_str(&call.arguments).expect("JSON")))
+        .collect();
+    let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+    assert_eq!(calls, [("read_file", value(FIRST)), ("report_findings", value(SECOND))]);
+    assert_ne!(response.calls[0].id, response.calls[1].id);
+    assert_eq!(response.stop, Stop::Tools);
+    assert_eq!(response.usage, Usage { input, cached, output, reasoning });
+    assert_eq!(response.model, "the-model-1");
+    assert_eq!(notes.text(), TEXT, "the watcher saw it come");
+    assert_eq!(notes.seen[0], Progress::Sent);
+    assert!(matches!(notes.seen[1], Progress::Bytes(bytes) if bytes > 0));
+}
+
+#[rstest]
+#[case::openai(WireKind::OpenaiChat, "POST /v1/chat/completions HTTP/1.1", "authorization", "Bearer ")]
+#[case::responses(WireKind::OpenaiResponses, "POST /v1/responses HTTP/1.1", "authorization", "Bearer ")]
+#[case::anthropic(WireKind::Anthropic, "POST /v1/messages HTTP/1.1", "x-api-key", "")]
+#[case::gemini(
+    WireKind::Gemini,
+    "POST /v1beta/models/the-model:streamGenerateContent?alt=sse HTTP/1.1",
+    "x-goog-api-key",
+    ""
+)]
+#[case::ollama(WireKind::Ollama, "POST /api/chat HTTP/1.1", "authorization", "Bearer ")]
+fn a_request_goes_where_it_belongs(
+    #[case] kind: WireKind,
+    #[case] line: &str,
+    #[case] header: &str,
+    #[case] before: &str,
+) {
+    let server = Server::new(vec![streamed(&stream(kind))]);
+    ask(&mut server.chat(kind)).0.expect("an answer");
+    let request = &server.requests()[0];
+    assert_eq!(request.line, line);
+    assert_eq!(request.header(header), Some(format!("{before}{}", super::server::KEY).as_str()));
+    assert_eq!(request.header("content-type"), Some("application/json"));
+    assert_eq!(request.header("anthropic-version").is_some(), kind == WireKind::Anthropic);
+}
+
+#[rstest]
+#[case::openai(WireKind::OpenaiChat, "/proxy/v2?api-version=1", "/proxy/v2/chat/completions?api-version=1")]
+#[case::anthropic(WireKind::Anthropic, "/anthropic", "/anthropic/v1/messages")]
+#[case::anthropic_versioned(WireKind::Anthropic, "/x/v1/", "/x/v1/messages")]
+#[case::gemini(WireKind::Gemini, "/v1", "/v1/models/the-model:streamGenerateContent?alt=sse")]
+#[case::ollama(WireKind::Ollama, "/behind", "/behind/api/chat")]
+fn addresses_with_paths(#[case] kind: WireKind, #[case] path: &str, #[case] asked: &str) {
+    let server = Server::new(vec![streamed(&stream(kind))]);
+    let mut endpoint = server.endpoint(kind);
+    endpoint.base_url = endpoint.base_url.map(|base| base + path);
+    ask(&mut super::server::open(endpoint)).0.expect("an answer");
+    assert_eq!(server.requests()[0].line, format!("POST {asked} HTTP/1.1"));
+}
+
+#[test]
+fn openai_gets_thoughts_and_ids_back() {
+    let (_, _, [_, next]) = conversation(WireKind::OpenaiChat);
+    let answer = &next["messages"][2];
+    assert_eq!(answer["reasoning_content"], "Hmm.");
+    assert_eq!(answer["tool_calls"][1]["id"], "call_1");
+    assert_eq!(answer["tool_calls"][1]["function"]["arguments"], SECOND);
+    assert_eq!(
+        next["messages"][4],
+        json!({ "role": "tool", "tool_call_id": "call_1", "content": "answer to report_findings" })
+    );
+}
+
+#[test]
+fn responses_get_sealed_thoughts_back() {
+    let (_, _, [_, next]) = conversation(WireKind::OpenaiResponses);
+    let sealed = json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "SEALED" });
+    assert_eq!(next["input"][1], sealed);
+    assert_eq!(next["input"][2]["content"][0]["text"], TEXT);
+    assert_eq!(next["input"][3]["call_id"], "call_2");
+    assert_eq!(
+        next["input"][5],
+        json!({ "type": "function_call_output", "call_id": "call_2", "output": "answer to read_file" })
+    );
+}
+
+#[test]
+fn anthropic_gets_signed_thoughts_back() {
+    let (_, _, [_, next]) = conversation(WireKind::Anthropic);
+    let content = &next["messages"][1]["content"];
+    assert_eq!(content[0], json!({ "type": "thinking", "thinking": "Hmm.", "signature": "SIGNED" }));
+    assert_eq!(content[1], json!({ "type": "text", "text": TEXT }));
+    assert_eq!(content[2]["id"], "toolu_2");
+    assert_eq!(next["messages"][2]["content"][1]["tool_use_id"], "toolu_3");
+    assert_eq!(next["messages"][0]["content"][0]["cache_control"]["type"], "ephemeral");
+    assert_eq!(next["system"][0]["cache_control"]["type"], "ephemeral");
+}
+
+#[test]
+fn gemini_gets_its_signature_back_at_its_call() {
+    let (response, _, [_, next]) = conversation(WireKind::Gemini);
+    let parts = &next["contents"][1]["parts"];
+    assert_eq!(parts[1]["thoughtSignature"], "SIGNED");
+    assert_eq!(parts[1]["functionCall"], json!({ "name": "read_file", "args": { "path": "src/ä.rs" } }));
+    assert_eq!(parts[2].get("thoughtSignature"), None);
+    let answers = &next["contents"][2]["parts"];
+    assert_eq!(answers[1]["functionResponse"]["name"], "report_findings");
+    assert!(response.calls.iter().all(|call| call.id.starts_with("rd_")), "ids of ours where Gemini gave none");
+    assert!(!next.to_string().contains("rd_"), "and they are not sent");
+}
+
+#[test]
+fn ollama_gets_thoughts_back() {
+    let (_, _, [first, next]) = conversation(WireKind::Ollama);
+    assert_eq!(next["messages"][2]["thinking"], "Hmm.");
+    assert_eq!(next["messages"][3]["tool_name"], "read_file");
+    assert_eq!(first["options"]["num_ctx"], 16_384, "or the server cuts the conversation");
+}
+
+/// The sample as a server gives it that does not stream.
+fn whole(kind: WireKind) -> Value {
+    let arguments: Value = serde_json::from_str(FIRST).expect("JSON");
+    match kind {
+        WireKind::OpenaiChat => {
+            json!({ "model": "the-model-1", "choices": [{ "index": 0, "finish_reason": "tool_calls", "message": {
+            "role": "assistant", "content": TEXT,
+            "tool_calls": [{ "id": "call_0", "type": "function", "function": { "name": "read_file", "arguments": FIRST } }],
+        } }] })
+        }
+        WireKind::OpenaiResponses => {
+            json!({ "object": "response", "model": "the-model-1", "status": "completed", "output": [
+            { "type": "message", "content": [{ "type": "output_text", "text": TEXT }] },
+            { "type": "function_call", "call_id": "call_0", "name": "read_file", "arguments": FIRST },
+        ] })
+        }
+        WireKind::Anthropic => {
+            json!({ "type": "message", "model": "the-model-1", "stop_reason": "tool_use", "content": [
+            { "type": "text", "text": TEXT },
+            { "type": "tool_use", "id": "call_0", "name": "read_file", "input": arguments },
+        ] })
+        }
+        WireKind::Gemini => {
+            json!({ "modelVersion": "the-model-1", "candidates": [{ "finishReason": "STOP", "content": { "parts": [
+            { "text": TEXT }, { "functionCall": { "id": "call_0", "name": "read_file", "args": arguments } },
+        ] } }] })
+        }
+        WireKind::Ollama => json!({ "model": "the-model-1", "done": true, "done_reason": "stop", "message": {
+            "role": "assistant", "content": TEXT,
+            "tool_calls": [{ "id": "call_0", "function": { "name": "read_file", "arguments": arguments } }],
+        } }),
+    }
+}
+
+#[rstest]
+fn a_server_that_cannot_stream_is_asked_without(
+    #[values(WireKind::OpenaiChat, WireKind::OpenaiResponses, WireKind::Anthropic, WireKind::Gemini, WireKind::Ollama)]
+    kind: WireKind,
+) {
+    let refusal = json!({ "error": { "message": "Streaming is not supported by this model", "code": 400 } });
+    let whole = whole(kind);
+    // Ollama's own line, the others with line ends within.
+    let whole = if kind == WireKind::Ollama { format!("{whole}\n") } else { format!("\n{whole:#}\n") };
+    let plain = || reply("200 OK", "application/json", &[], &whole);
+    let server = Server::new(vec![error("400 Bad Request", &refusal), plain(), plain()]);
+    let mut chat = server.chat(kind);
+    for _ in 0..2 {
+        let (response, notes) = ask(&mut chat);
+        let response = response.expect("an answer");
+        assert_eq!((response.text.as_str(), response.stop), (TEXT, Stop::Tools));
+        assert_eq!(notes.text(), TEXT);
+        assert_eq!((response.calls[0].id.as_str(), response.model.as_str()), ("call_0", "the-model-1"));
+        let arguments: Value = serde_json::from_str(&response.calls[0].arguments).expect("JSON");
+        assert_eq!(arguments, serde_json::from_str::<Value>(FIRST).expect("JSON"));
+    }
+    let requests = server.requests();
+    assert_eq!(requests.len(), 3, "it is remembered");
+    assert!(!chat.streams());
+    if kind == WireKind::Gemini {
+        assert!(requests[1].line.contains(":generateContent HTTP"), "{}", requests[1].line);
+    } else {
+        assert_eq!((&requests[0].body["stream"], &requests[1].body["stream"]), (&json!(true), &json!(false)));
+    }
+}
+
+#[test]
+fn in_chunks_it_is_the_same() {
+    let server = Server::new(vec![vec![super::server::Act::Say(chunked(&stream(WireKind::OpenaiChat)))]]);
+    let response = ask(&mut server.chat(WireKind::OpenaiChat)).0.expect("an answer");
+    assert_eq!((response.text.as_str(), response.calls.len()), (TEXT, 2));
+}
+
+#[test]
+fn a_stream_may_end_without_its_last_word() {
+    for end in ["data: [DONE]\n\n", "\n\ndata: [DONE]\n\n"] {
+        let stream = stream(WireKind::OpenaiChat);
+        let server = Server::new(vec![streamed(stream.strip_suffix(end).unwrap_or(&stream))]);
+        let response = ask(&mut server.chat(WireKind::OpenaiChat)).0.expect("an answer");
+        assert_eq!((response.stop, response.usage.input), (Stop::Tools, 100));
+    }
+}
+
+#[rstest]
+#[case::temperature(WireKind::OpenaiChat, "Unsupported value: 'temperature' does not support 0.2", "temperature")]
+#[case::usage(WireKind::OpenaiChat, "unknown field stream_options", "stream_options")]
+#[case::sealed(WireKind::OpenaiResponses, "Encrypted content is not supported with this model.", "include")]
+#[case::marks(
+    WireKind::Anthropic,
+    "messages.0.cache_control: Extra inputs are not permitted",
+    "system/0/cache_control"
+)]
+#[case::tools(WireKind::Ollama, "the-model does not support tools", "tools")]
+fn what_a_server_does_not_know_is_left_out(#[case] kind: WireKind, #[case] says: &str, #[case] field: &str) {
+    let server = Server::new(vec![
+        error("400 Bad Request", &json!({ "error": { "message": says, "type": "invalid_request_error" } })),
+        streamed(&stream(kind)),
+    ]);
+    let (response, notes) = ask(&mut server.chat(kind));
+    assert_eq!(response.expect("an answer").text, TEXT);
+    let requests = server.requests();
+    let pointer = format!("/{field}");
+    assert!(requests[0].body.pointer(&pointer).is_some());
+    assert!(requests[1].body.pointer(&pointer).is_none());
+    assert!(notes.waits().is_empty());
+}
+
+#[test]
+fn thoughts_that_are_not_taken_back_are_left_out() {
+    let kind = WireKind::Anthropic;
+    let refusal = json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "messages.1.content.0: Invalid `signature` in `thinking` block" } });
+    let server =
+        Server::new(vec![streamed(&stream(kind)), error("400 Bad Request", &refusal), streamed(&stream(kind))]);
+    let mut chat = server.chat(kind);
+    let response = ask(&mut chat).0.expect("an answer");
+    let mut next = request();
+    next.messages.push(response.message());
+    chat.respond(&next, &mut Notes::default()).expect("another answer");
+    let kinds: Vec<Value> =
+        server.requests()[1..].iter().map(|sent| sent.body["messages"][1]["content"][0]["type"].clone()).collect();
+    assert_eq!(kinds, ["thinking", "text"]);
+}
+
+#[test]
+fn the_limit_has_two_names() {
+    let refusal = json!({ "error": { "message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead." } });
+    let server = Server::new(vec![error("400 Bad Request", &refusal), streamed(&stream(WireKind::OpenaiChat))]);
+    ask(&mut server.chat(WireKind::OpenaiChat)).0.expect("an answer");
+    let [first, second] = server.requests().try_into().expect("two requests");
+    assert_eq!((&first.body["max_tokens"], &second.body["max_completion_tokens"]), (&json!(4096), &json!(4096)));
+    assert_eq!(second.body.get("max_tokens"), None);
+}
+
+#[test]
+fn a_model_without_tools_says_so() {
+    use revdeck::provider::chat::Tools;
+    let kind = WireKind::Ollama;
+    let refusal = json!({ "error": "registry.ollama.ai/library/gemma:2b does not support tools" });
+    let server = Server::new(vec![error("400 Bad Request", &refusal), streamed(&stream(kind))]);
+    let mut chat = server.chat(kind);
+    assert_eq!(chat.tools(), Tools::Native);
+    ask(&mut chat).0.expect("an answer");
+    assert_eq!(chat.tools(), Tools::None);
+}

@@ -1,0 +1,120 @@
+//! The key is in one header, and nowhere else.
+
+use revdeck::domain::ErrorClass;
+use revdeck::provider::chat::Chat;
+use revdeck::provider::http::{Endpoint, KeySource, WireKind, open, open_with, read_key};
+use rstest::rstest;
+use serde_json::json;
+
+use super::server::{KEY, Notes, Quick, Server, ask, error, events, reply, request, streamed};
+
+/// A part of the key that is long enough to be of use.
+const PART: &str = "0123456789";
+
+#[rstest]
+#[case::message("401 Unauthorized", json!({ "error": { "message": format!("Incorrect API key provided: {KEY}.") } }).to_string())]
+#[case::cut_short("401 Unauthorized", json!({ "error": { "message": format!("bad key {}…", &KEY[..20]) } }).to_string())]
+#[case::escaped("401 Unauthorized", format!("{{\"error\":\"sk\\u002dtest-{PART}abcdefghijklmnop\"}}"))]
+#[case::page("403 Forbidden", format!("<html><title>No {KEY}</title>"))]
+#[case::words("500 Internal Server Error", format!("header x-api-key: {KEY}\n"))]
+#[case::not_an_answer("200 OK", format!("<p>{KEY}"))]
+#[case::event("200 OK", format!("data: {{\"error\":{{\"message\":\"{KEY}\"}}}}\n\n"))]
+#[case::broken_event("200 OK", format!("data: {{{KEY}\n\n"))]
+#[case::far_behind("401 Unauthorized", json!({ "error": { "message": format!("{}{KEY}", "x ".repeat(140)) } }).to_string())]
+fn errors_do_not_show_it(#[case] status: &str, #[case] body: String) {
+    let server = Server::new(vec![reply(status, "text/plain", &[], &body); 3]);
+    let mut chat = server.chat(WireKind::OpenaiChat);
+    let (failed, notes) = ask(&mut chat);
+    let failed = failed.expect_err("no answer");
+    let shown = format!("{failed} {failed:?} {:?} {chat:?}", notes.seen);
+    assert!(!shown.contains(PART), "{shown}");
+    assert_eq!(server.requests()[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()), "it was sent");
+}
+
+#[test]
+fn answers_do_not_hold_it() {
+    let (start, end) = KEY.split_at(12);
+    let call = json!({ "index": 0, "id": KEY, "function": { "name": KEY, "arguments": format!("{{\"key\":\"{KEY}\"}}") }, "extra_content": { "key": KEY } });
+    let body = events(&[
+        json!({ "model": KEY, "choices": [{ "delta": { "content": format!("Your key is {start}") } }] }),
+        json!({ "choices": [{ "delta": { "content": format!("{end}, {KEY}.") } }] }),
+        json!({ "choices": [{ "delta": { "tool_calls": [call], "reasoning_content": KEY }, "finish_reason": "tool_calls" }] }),
+    ]);
+    let server = Server::new(vec![streamed(&body)]);
+    let response = ask(&mut server.chat(WireKind::OpenaiChat)).0.expect("an answer");
+    assert_eq!(response.text, "Your key is [key], [key].");
+    let journaled = serde_json::to_string(&response).expect("JSON");
+    assert!(!journaled.contains(PART), "{journaled}");
+}
+
+#[test]
+fn an_endpoint_does_not_show_it() {
+    let server = Server::new(Vec::new());
+    let endpoint = server.endpoint(WireKind::Anthropic);
+    assert!(!format!("{endpoint:?}").contains(PART));
+    assert!(!format!("{:?}", super::server::open(endpoint)).contains(PART));
+}
+
+#[test]
+fn it_does_not_follow_to_another_host() {
+    let thief = Server::new(vec![streamed("data: [DONE]\n\n")]);
+    for status in ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let target = format!("http://127.0.0.1:{}/v1/", thief.port);
+        let server = Server::new(vec![reply(status, "text/plain", &[("location", &target)], "")]);
+        let failed = ask(&mut server.chat(WireKind::OpenaiChat)).0.expect_err("no answer");
+        assert_eq!(failed.class, ErrorClass::Configuration);
+        assert!(failed.summary.contains(&format!("redirects to {target}, which is not followed")), "{failed}");
+    }
+    assert!(thief.requests().is_empty());
+}
+
+#[test]
+fn without_a_key_none_is_sent() {
+    let server = Server::new(vec![error("401 Unauthorized", &json!({}))]);
+    let mut endpoint = server.endpoint(WireKind::OpenaiChat);
+    endpoint.key = Some("".into());
+    let failed = ask(&mut super::server::open(endpoint)).0.expect_err("no answer");
+    assert!(failed.summary.contains("wants a key"), "{failed}");
+    assert_eq!(server.requests()[0].header("authorization"), None);
+}
+
+fn at_home(kind: WireKind) -> Endpoint {
+    Endpoint { base_url: None, key: None, ..Server::new(Vec::new()).endpoint(kind) }
+}
+
+#[test]
+fn a_service_that_wants_a_key_is_not_asked_without() {
+    for kind in [WireKind::OpenaiChat, WireKind::OpenaiResponses, WireKind::Anthropic, WireKind::Gemini] {
+        let failed = open(at_home(kind)).expect_err("no key");
+        assert_eq!(failed.class, ErrorClass::Auth);
+        assert!(failed.summary.contains("api_key_env"), "{failed}");
+    }
+    assert!(open(at_home(WireKind::Ollama)).is_ok());
+}
+
+#[rstest]
+#[case::no_address(|endpoint: &mut Endpoint| endpoint.base_url = Some("models".into()), "is no address")]
+#[case::no_web(|endpoint: &mut Endpoint| endpoint.base_url = Some("file:///etc/passwd".into()), "no http or https")]
+#[case::user(|endpoint: &mut Endpoint| endpoint.base_url = Some(format!("https://me:{KEY}@h/v1")), "name or a password")]
+#[case::no_file(|endpoint: &mut Endpoint| endpoint.ca_file = Some("/nowhere/ca.pem".into()), "ca_file /nowhere/ca.pem: No such file")]
+#[case::no_certificate(|endpoint: &mut Endpoint| endpoint.ca_file = Some("/dev/null".into()), "holds no certificate")]
+#[case::no_model(|endpoint: &mut Endpoint| endpoint.model = " ".into(), "no name of a model")]
+#[case::hostile_model(|endpoint: &mut Endpoint| endpoint.model = "a\x1b[2J".into(), "no name of a model")]
+#[case::hostile_key(|endpoint: &mut Endpoint| endpoint.key = Some(format!("{KEY}\r\nx: y").into()), "no header can carry")]
+fn settings_that_cannot_be_used(#[case] change: fn(&mut Endpoint), #[case] says: &str) {
+    let mut endpoint = Server::new(Vec::new()).endpoint(WireKind::OpenaiChat);
+    change(&mut endpoint);
+    let failed = open_with(endpoint, Box::new(Quick::default())).expect_err("an error");
+    assert!(failed.summary.starts_with("mine: ") && failed.summary.contains(says), "{failed}");
+    assert!(!failed.summary.contains(PART) && !failed.summary.contains('\x1b'), "{failed}");
+}
+
+#[test]
+fn from_a_command_to_the_header() {
+    let server = Server::new(vec![streamed("data: [DONE]\n\n")]);
+    let key = read_key(&KeySource::Command(format!("echo '{KEY}'")), &|_| None).expect("a key");
+    let mut chat = open(Endpoint { key, ..server.endpoint(WireKind::Gemini) }).expect("a chat");
+    chat.respond(&request(), &mut Notes::default()).expect("an empty answer");
+    assert_eq!(server.requests()[0].header("x-goog-api-key"), Some(KEY));
+    assert!(!server.requests()[0].line.contains(KEY), "not in the address");
+}

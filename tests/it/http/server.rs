@@ -1,0 +1,312 @@
+//! A server on loopback that says exactly the bytes of its script, and a watcher that writes down what it sees.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use revdeck::domain::{ChatRequest, Message, Response, ToolSpec};
+use revdeck::provider::chat::{Chat, ChatError, Progress, Watch};
+use revdeck::provider::http::{Endpoint, HttpChat, Pace, Timeouts, WireKind, open_with};
+use serde_json::{Value, json};
+
+/// A key that no test may find anywhere but in the header.
+pub const KEY: &str = "sk-test-0123456789abcdefghijklmnop";
+
+/// What the server does with a connection, in order; then it closes it.
+#[derive(Debug, Clone)]
+pub enum Act {
+    Say(Vec<u8>),
+    /// Says it again and again, as fast as it is read, or with a pause that the client may end by going away.
+    Repeat(Vec<u8>, Option<Duration>),
+    /// Nothing, until the client goes away.
+    Hold,
+}
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub line: String,
+    pub head: String,
+    pub body: Value,
+}
+
+impl Request {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    script: VecDeque<Vec<Act>>,
+    requests: Vec<Request>,
+}
+
+pub struct Server {
+    pub port: u16,
+    shared: Arc<Mutex<Shared>>,
+    gone: Receiver<()>,
+}
+
+impl Server {
+    /// Each connection takes the next entry of the script, and without one is closed at once.
+    pub fn new(script: Vec<Vec<Act>>) -> Self {
+        Self::over(script, |stream| Ok(Box::new(stream)))
+    }
+
+    /// The same through a layer (TLS) over the connection.
+    pub fn over<F>(script: Vec<Vec<Act>>, layer: F) -> Self
+    where
+        F: Fn(TcpStream) -> std::io::Result<Box<dyn Stream>> + Send + 'static,
+    {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port on loopback");
+        let port = listener.local_addr().expect("an address").port();
+        let shared = Arc::new(Mutex::new(Shared { script: script.into(), requests: Vec::new() }));
+        let (sender, gone) = channel();
+        let ours = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // Held so that a client which goes away is noticed between two pieces.
+                let _ = stream.set_nodelay(true);
+                if let Ok(stream) = layer(stream) {
+                    let _ = serve(stream, &ours, &sender);
+                }
+            }
+        });
+        Self { port, shared, gone }
+    }
+
+    pub fn script(&self, script: Vec<Vec<Act>>) {
+        *self.shared.lock().expect("no panic before") = Shared { script: script.into(), requests: Vec::new() };
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.lock().expect("no panic before").requests.clone()
+    }
+
+    /// Waits until a client went away from a connection that was held.
+    pub fn client_is_gone(&self) -> bool {
+        self.gone.recv_timeout(Duration::from_secs(20)).is_ok()
+    }
+
+    pub fn endpoint(&self, kind: WireKind) -> Endpoint {
+        Endpoint {
+            kind,
+            model: "the-model".to_owned(),
+            base_url: Some(format!("http://127.0.0.1:{}", self.port)),
+            key: Some(KEY.into()),
+            effort: None,
+            timeouts: Timeouts {
+                connect: Duration::from_secs(10),
+                idle: Duration::from_secs(10),
+                total: Duration::from_secs(20),
+            },
+            attempts: 3,
+            ca_file: None,
+            name: "mine".to_owned(),
+            window: None,
+        }
+    }
+
+    pub fn chat(&self, kind: WireKind) -> HttpChat {
+        open(self.endpoint(kind))
+    }
+}
+
+pub trait Stream: Read + Write {
+    fn pause(&mut self, time: Option<Duration>);
+}
+
+impl Stream for TcpStream {
+    fn pause(&mut self, time: Option<Duration>) {
+        let _ = self.set_read_timeout(time);
+    }
+}
+
+fn serve(mut stream: Box<dyn Stream>, shared: &Mutex<Shared>, gone: &Sender<()>) -> std::io::Result<()> {
+    let request = read_request(stream.as_mut())?;
+    let acts = {
+        let mut shared = shared.lock().expect("no panic before");
+        shared.requests.push(request);
+        shared.script.pop_front().unwrap_or_default()
+    };
+    for act in acts {
+        match act {
+            Act::Say(bytes) => {
+                stream.write_all(&bytes)?;
+                stream.flush()?;
+            }
+            Act::Repeat(bytes, pause) => {
+                stream.pause(pause);
+                loop {
+                    if stream.write_all(&bytes).and_then(|()| stream.flush()).is_err() {
+                        let _ = gone.send(());
+                        return Ok(());
+                    }
+                    // Reading is the pause: it ends early when the client has gone.
+                    if pause.is_some() && matches!(stream.read(&mut [0]), Ok(0)) {
+                        let _ = gone.send(());
+                        return Ok(());
+                    }
+                }
+            }
+            Act::Hold => {
+                stream.pause(None);
+                while stream.read(&mut [0]).is_ok_and(|read| read > 0) {}
+                let _ = gone.send(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_request(stream: &mut dyn Stream) -> std::io::Result<Request> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 16 * 1024];
+    loop {
+        let read = stream.read(&mut piece)?;
+        if read == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&piece[..read]);
+        let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let length = head
+            .lines()
+            .find_map(|line| {
+                line.to_ascii_lowercase().strip_prefix("content-length:").map(str::trim).map(str::to_owned)
+            })
+            .and_then(|length| length.parse::<usize>().ok())
+            .unwrap_or(0);
+        while bytes.len() < end + 4 + length {
+            let read = stream.read(&mut piece)?;
+            if read == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            bytes.extend_from_slice(&piece[..read]);
+        }
+        let (line, rest) = head.split_once("\r\n").unwrap_or((&head, ""));
+        let body = serde_json::from_slice(&bytes[end + 4..]).unwrap_or(Value::Null);
+        return Ok(Request { line: line.to_owned(), head: rest.to_owned(), body });
+    }
+}
+
+/// A response of which nobody says how long it is: it ends with the connection.
+pub fn reply(status: &str, kind: &str, headers: &[(&str, &str)], body: &str) -> Vec<Act> {
+    let mut text = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n");
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    vec![Act::Say(format!("{text}\r\n{body}").into_bytes())]
+}
+
+pub fn streamed(body: &str) -> Vec<Act> {
+    reply("200 OK", "text/event-stream", &[], body)
+}
+
+pub fn error(status: &str, body: &Value) -> Vec<Act> {
+    reply(status, "application/json", &[], &body.to_string())
+}
+
+/// In chunks of 61 bytes, which end anywhere.
+pub fn chunked(body: &str) -> Vec<u8> {
+    let mut bytes =
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+    for chunk in body.as_bytes().chunks(61) {
+        bytes.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        bytes.extend_from_slice(chunk);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(b"0\r\n\r\n");
+    bytes
+}
+
+pub fn events(events: &[Value]) -> String {
+    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+}
+
+/// No waiting; what would have been waited is written down.
+#[derive(Clone, Default)]
+pub struct Quick(pub Arc<Mutex<Vec<Duration>>>);
+
+impl Pace for Quick {
+    fn random(&mut self) -> f64 {
+        0.5
+    }
+
+    fn sleep(&mut self, time: Duration) {
+        self.0.lock().expect("no panic before").push(time);
+    }
+}
+
+pub fn open(endpoint: Endpoint) -> HttpChat {
+    open_with(endpoint, Box::new(Quick::default())).expect("an endpoint that can be used")
+}
+
+/// Writes down what happens, and wants an end when `until` says so.
+#[derive(Default)]
+pub struct Notes {
+    pub seen: Vec<Progress>,
+    pub until: Option<fn(&[Progress]) -> bool>,
+    pub asked: RefCell<usize>,
+}
+
+impl Notes {
+    pub fn text(&self) -> String {
+        self.seen
+            .iter()
+            .filter_map(|progress| match progress {
+                Progress::Text(text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub fn waits(&self) -> Vec<u64> {
+        self.seen
+            .iter()
+            .filter_map(|progress| match progress {
+                Progress::Waiting { wait_ms, .. } => Some(*wait_ms),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+impl Watch for Notes {
+    fn progress(&mut self, progress: Progress) {
+        self.seen.push(progress);
+    }
+
+    fn cancelled(&self) -> bool {
+        *self.asked.borrow_mut() += 1;
+        self.until.is_some_and(|until| until(&self.seen))
+    }
+}
+
+/// A request with a tool.
+pub fn request() -> ChatRequest {
+    ChatRequest {
+        system: "You review.".to_owned(),
+        messages: vec![Message::User { text: "The task.".to_owned() }],
+        tools: vec![ToolSpec {
+            name: "read_file".to_owned(),
+            description: "Reads a file.".to_owned(),
+            parameters: json!({ "type": "object", "properties": { "path": { "type": "string" } } }),
+        }],
+        max_output: 4096,
+        temperature: Some(0.2),
+        pinned: 1,
+    }
+}
+
+pub fn ask(chat: &mut HttpChat) -> (Result<Response, ChatError>, Notes) {
+    let mut notes = Notes::default();
+    (chat.respond(&request(), &mut notes), notes)
+}

@@ -1,0 +1,225 @@
+//! A model on loopback that says what a script tells it to, in the wire format of OpenAI's chat completions.
+//!
+//! A gate can hold a turn back until the test lets it through, so that a test can kill or look in between.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+
+use serde_json::{Value, json};
+
+/// What the model does in one turn.
+#[derive(Debug, Clone)]
+pub enum Turn {
+    Say {
+        text: String,
+        calls: Vec<(String, Value)>,
+        stop: String,
+    },
+    /// A status, further headers and a body instead of an answer.
+    Refuse {
+        status: u16,
+        headers: Vec<(&'static str, String)>,
+        body: String,
+    },
+    /// Sends the beginning of this answer and closes the connection.
+    Break {
+        text: String,
+    },
+}
+
+/// Says a text and is done.
+pub fn says(text: impl Into<String>) -> Turn {
+    Turn::Say { text: text.into(), calls: Vec::new(), stop: "stop".to_owned() }
+}
+
+/// Calls tools.
+pub fn calls(calls: &[(&str, Value)]) -> Turn {
+    let calls = calls.iter().map(|(name, arguments)| ((*name).to_owned(), arguments.clone())).collect();
+    Turn::Say { text: String::new(), calls, stop: "tool_calls".to_owned() }
+}
+
+#[derive(Default)]
+struct State {
+    script: Vec<Turn>,
+    /// The bodies of the requests, in order.
+    requests: Vec<Value>,
+    keys: Vec<String>,
+    /// Turns that may be answered; `None` for all.
+    open: Option<usize>,
+}
+
+/// The server; it ends with the value.
+pub struct Model {
+    address: std::net::SocketAddr,
+    shared: Arc<(Mutex<State>, Condvar)>,
+}
+
+impl Model {
+    /// A server with a script; further requests are answered with an empty list of findings.
+    pub fn start(script: Vec<Turn>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let shared = Arc::new((Mutex::new(State { script, ..State::default() }), Condvar::new()));
+        let served = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let shared = Arc::clone(&served);
+                std::thread::spawn(move || serve(stream, &shared));
+            }
+        });
+        Self { address, shared }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/v1/", self.address)
+    }
+
+    /// From now on only the first `turns` requests are answered; the others wait.
+    pub fn hold_after(&self, turns: usize) {
+        self.shared.0.lock().expect("a lock").open = Some(turns);
+    }
+
+    pub fn let_go(&self) {
+        self.shared.0.lock().expect("a lock").open = None;
+        self.shared.1.notify_all();
+    }
+
+    pub fn requests(&self) -> Vec<Value> {
+        self.shared.0.lock().expect("a lock").requests.clone()
+    }
+
+    pub fn asked(&self) -> usize {
+        self.shared.0.lock().expect("a lock").requests.len()
+    }
+
+    pub fn keys(&self) -> Vec<String> {
+        self.shared.0.lock().expect("a lock").keys.clone()
+    }
+}
+
+fn serve(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
+    let mut stream = stream;
+    loop {
+        let (mut length, mut key, mut line) = (0, String::new(), String::new());
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+            return;
+        }
+        loop {
+            let mut header = String::new();
+            if reader.read_line(&mut header).unwrap_or(0) <= 2 {
+                break;
+            }
+            let (name, value) = header.split_once(':').unwrap_or((&header, ""));
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => length = value.trim().parse().unwrap_or(0),
+                "authorization" => value.trim().clone_into(&mut key),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        if reader.read_exact(&mut body).is_err() {
+            return;
+        }
+        let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        let (lock, condition) = shared;
+        let mut state = lock.lock().expect("a lock");
+        let number = state.requests.len();
+        state.requests.push(body.clone());
+        state.keys.push(key);
+        condition.notify_all();
+        while state.open.is_some_and(|open| number >= open) {
+            state = condition.wait(state).expect("a lock");
+        }
+        let turn = state.script.get(number).cloned();
+        drop(state);
+        let turn = turn.unwrap_or_else(|| says("```json\n{\"findings\": []}\n```"));
+        if answer(&mut stream, &body, turn).is_err() {
+            return;
+        }
+    }
+}
+
+fn answer(stream: &mut TcpStream, request: &Value, turn: Turn) -> std::io::Result<()> {
+    let model = request["model"].as_str().unwrap_or("model").to_owned();
+    let chunk = |delta: Value, stop: Value| {
+        let choice = json!([{ "index": 0, "delta": delta, "finish_reason": stop }]);
+        let event =
+            json!({ "id": "c", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choice });
+        format!("data: {event}\n\n")
+    };
+    let (text, calls, stop) = match turn {
+        Turn::Refuse { status, headers, body } => {
+            write!(
+                stream,
+                "HTTP/1.1 {status} No\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+                body.len()
+            )?;
+            for (name, value) in headers {
+                write!(stream, "{name}: {value}\r\n")?;
+            }
+            write!(stream, "\r\n{body}")?;
+            return stream.flush();
+        }
+        Turn::Break { text } => {
+            let body = chunk(json!({ "role": "assistant", "content": text }), Value::Null);
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len() + 500
+            )?;
+            stream.flush()?;
+            stream.shutdown(std::net::Shutdown::Both)?;
+            return Err(std::io::ErrorKind::ConnectionAborted.into());
+        }
+        Turn::Say { text, calls, stop } => (text, calls, stop),
+    };
+    let mut body = String::new();
+    if !text.is_empty() {
+        body.push_str(&chunk(json!({ "role": "assistant", "content": text }), Value::Null));
+    }
+    for (index, (name, arguments)) in calls.iter().enumerate() {
+        let arguments = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
+        let function = json!({ "name": name, "arguments": arguments });
+        let call = json!([{ "index": index, "id": format!("call_{index}"), "type": "function", "function": function }]);
+        body.push_str(&chunk(json!({ "tool_calls": call }), Value::Null));
+    }
+    body.push_str(&chunk(json!({}), json!(stop)));
+    // As OpenAI's cookbook counts: three for each message, and three for the answer that begins.
+    let messages = request["messages"].as_array().map_or(0, Vec::len) as u64;
+    let prompt = tokens(&prompt_text(request)) + 3 * messages + 3;
+    let usage = json!({ "prompt_tokens": prompt, "completion_tokens": tokens(&text).max(1), "total_tokens": prompt + 1,
+        "prompt_tokens_details": { "cached_tokens": prompt / 2 } });
+    let last = json!({ "id": "c", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": [], "usage": usage });
+    body.push_str(&format!("data: {last}\n\ndata: [DONE]\n\n"));
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    stream.flush()
+}
+
+/// All that a provider would bill as input.
+fn prompt_text(request: &Value) -> String {
+    let mut text = String::new();
+    for message in request["messages"].as_array().into_iter().flatten() {
+        match &message["content"] {
+            Value::String(content) => text.push_str(content),
+            other => text.push_str(&other.to_string()),
+        }
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            text.push_str(call["function"]["name"].as_str().unwrap_or(""));
+            text.push_str(call["function"]["arguments"].as_str().unwrap_or(""));
+        }
+    }
+    for tool in request["tools"].as_array().into_iter().flatten() {
+        text.push_str(&tool["function"].to_string());
+    }
+    text
+}
+
+fn tokens(text: &str) -> u64 {
+    revdeck::context::tokens::count(revdeck::context::tokens::Encoding::O200kBase, text) as u64
+}

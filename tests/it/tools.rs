@@ -1,0 +1,69 @@
+//! The tools that a model is given, and what it is told of a change, over repositories that git made.
+
+mod answers;
+mod hostile;
+mod large;
+mod material;
+
+use revdeck::context::mask::Mask;
+use revdeck::context::tools::{Setup, ToolAnswer, Toolbox};
+use revdeck::domain::{ToolCall, ToolOutcome};
+use revdeck::git::{Filter, Repo, Snapshot};
+use revdeck::provider::builtin::reviewer::{self, BuiltinReviewer};
+use serde_json::Value;
+
+use crate::env::TestEnvironment;
+
+/// A key of the right shape that nobody ever held, in two parts: whole it would alarm every scanner.
+const AWS: &str = concat!("AKI", "AQ3EGRVZ7TNWLXJ5D");
+const GITHUB: &str = concat!("gh", "p_8rT3kLm9QwXz2VbN6yHs4JdF7cPa1GuE5oKi");
+const RANDOM: &str = concat!("q7Rt2Yp9", "Lk4Wn6Zc8Vb3Xs");
+
+fn filter() -> Filter {
+    Filter { max_file_bytes: 1_000_000, ignored_paths: Vec::new() }
+}
+
+fn snapshot(test: &TestEnvironment, scope: &str) -> (Repo, Snapshot) {
+    let repo = Repo::discover(&test.repo()).expect("a repository");
+    let snapshot = repo.snapshot(&scope.parse().expect("a scope"), &filter()).expect("a snapshot");
+    (repo, snapshot)
+}
+
+fn toolbox(test: &TestEnvironment, scope: &str, mask: Mask) -> Toolbox {
+    let (repo, snapshot) = snapshot(test, scope);
+    let frozen = reviewer::Snapshot {
+        run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
+        commit: snapshot.snapshot_commit.clone(),
+        filter: filter(),
+        cache: None,
+    };
+    let other = Repo::discover(&test.repo()).expect("a repository");
+    let reviewer = BuiltinReviewer::new(other, frozen, "").expect("sound limits");
+    let Snapshot { base_commit, snapshot_commit, change, .. } = snapshot;
+    let setup = Setup { repo, base_commit, snapshot_commit, change, reviewer: Box::new(reviewer), mask };
+    Toolbox::new(setup).expect("a toolbox")
+}
+
+fn call(toolbox: &mut Toolbox, name: &str, arguments: &Value) -> ToolAnswer {
+    let call = ToolCall { id: "1".into(), name: name.into(), arguments: arguments.to_string() };
+    let answer = toolbox.run(&call, &|| false);
+    assert_eq!(toolbox.run(&call, &|| false), answer, "the same call, the same answer: {name} {arguments}");
+    assert_sound(&answer);
+    answer
+}
+
+/// What holds for every answer.
+fn assert_sound(answer: &ToolAnswer) {
+    let harmless = |c: char| matches!(c, '\n' | '\t') || !revdeck::domain::text::is_unsafe(c);
+    assert!(answer.text.chars().all(harmless), "{:?}", answer.text);
+    assert!(answer.summary.chars().all(|c| !revdeck::domain::text::is_unsafe(c)), "{:?}", answer.summary);
+    assert!(answer.text.len() <= revdeck::context::tools::MAX_ANSWER && !answer.text.is_empty());
+    assert!(answer.summary.chars().count() <= 160 && !answer.summary.is_empty());
+    assert!(answer.outcome == ToolOutcome::Answered || answer.shown.is_empty());
+}
+
+fn answered(toolbox: &mut Toolbox, name: &str, arguments: &Value) -> String {
+    let answer = call(toolbox, name, arguments);
+    assert_eq!(answer.outcome, ToolOutcome::Answered, "{name} {arguments}: {}", answer.text);
+    answer.text
+}
