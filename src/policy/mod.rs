@@ -3,6 +3,7 @@
 //! Invariants: no IO, no clock, no randomness; imports `domain` only. [`freshness`] is given no start time and no
 //! duration, so a long run can never be taken for a stale one.
 
+pub mod anchor;
 mod decide;
 mod freshness;
 mod lifecycle;
