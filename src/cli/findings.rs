@@ -172,6 +172,7 @@ pub fn load(store: &Store, view: &View, chosen: &[usize]) -> Result<Vec<Finding>
         };
         if let Some(mut finding) = found {
             finding.status = row.status;
+            view.place(index, &mut finding);
             findings.push(finding);
         }
     }

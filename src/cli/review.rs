@@ -10,7 +10,7 @@ use super::error::{CliError, Exit};
 use super::session::{Invocation, Session};
 use super::{interrupt, output, runs};
 use crate::config::{ReviewerKind, Settings, Texts};
-use crate::domain::{Coverage, Finding, FindingId, Priority, RunOutput, RunRecord, RunStatus, Scope, Source};
+use crate::domain::{Coverage, Finding, FindingId, HeldBack, Priority, RunOutput, RunRecord, RunStatus, Scope, Source};
 use crate::policy::{Action, Decision};
 use crate::report::{Look, json, markdown, text};
 use crate::runner::{Requested, ReviewRequest, Runner};
@@ -231,15 +231,15 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     pub coverage: Coverage,
     pub notes: Vec<String>,
+    /// Reports that are kept and not raised.
+    pub held_back: Vec<HeldBack>,
 }
 
 impl Outcome {
     /// The run's output, its findings with their present status.
     pub fn of(store: &Store, run: RunRecord) -> Result<Self, CliError> {
-        let (mut findings, coverage, notes) = match store.output(&run.run_id)? {
-            Some(RunOutput { findings, coverage, notes, .. }) => (findings, coverage, notes),
-            None => (Vec::new(), run.coverage.clone(), Vec::new()),
-        };
+        let RunOutput { mut findings, coverage, notes, held_back, .. } =
+            store.output(&run.run_id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
         if !findings.is_empty() {
             let view = store.view()?;
             for finding in &mut findings {
@@ -248,7 +248,7 @@ impl Outcome {
                 }
             }
         }
-        Ok(Self { run, findings, coverage, notes })
+        Ok(Self { run, findings, coverage, notes, held_back })
     }
 
     fn show(&self, look: &Look, format: Format, decision: &Decision) -> String {
@@ -274,7 +274,9 @@ impl Outcome {
     }
 
     pub fn json(&self) -> serde_json::Value {
-        json::review(&self.run, &self.findings, &self.coverage, &self.notes)
+        let mut object = json::review(&self.run, &self.findings, &self.coverage, &self.notes);
+        object["held_back"] = json::held_back(&self.held_back);
+        object
     }
 
     pub fn render(&self, look: &Look, format: Format) -> String {

@@ -12,6 +12,8 @@
 //! | `journal` | a run's journal: append, read, follow |
 //! | `output` | outputs, findings by id, dispositions |
 //! | [`triage`] | undo and redo, pure |
+//! | `said` | what was last said about findings, and the engine's word after it |
+//! | `mutes` | the kinds of findings that are not raised |
 //! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
 //! | `load`, `checkpoint`, `view` | from files to a [`View`], the derived file that makes it quick |
 //! | `tail` | waiting for changes |
@@ -28,10 +30,12 @@ mod lines;
 mod live;
 mod load;
 mod lock;
+mod mutes;
 mod output;
 mod parse;
 mod prune;
 mod record;
+mod said;
 mod shelf;
 mod tail;
 pub mod triage;
@@ -41,6 +45,7 @@ pub use check::{Problem, Report};
 pub use error::StoreError;
 pub use journal::{Follow, Journal};
 pub use prune::Pruned;
+pub use said::LastSaid;
 pub use tail::{Changed, Stopper, Tail};
 pub use view::{FindingRow, RunRow, View, ViewBuilder};
 
@@ -129,6 +134,10 @@ impl Store {
 
     fn triage_path(&self) -> PathBuf {
         self.root.join("triage.ndjson")
+    }
+
+    fn mutes_path(&self) -> PathBuf {
+        self.root.join("mutes.ndjson")
     }
 
     fn journal_path(&self, id: &str) -> PathBuf {

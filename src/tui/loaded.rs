@@ -33,7 +33,17 @@ pub struct FindingPage {
     pub history: Vec<Disposition>,
     /// The run that last reported it.
     pub run: Option<RunRecord>,
+    /// A later run that saw the code elsewhere, and where it was reported; the code shown is of its snapshot.
+    pub seen: Option<Seen>,
     pub code: Excerpt,
+}
+
+/// That code has moved since it was reported.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub run: RunRecord,
+    /// As in a list.
+    pub reported: String,
 }
 
 /// Lines of a file of the snapshot.

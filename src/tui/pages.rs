@@ -159,7 +159,8 @@ fn code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         }
         return;
     }
-    let from = page.run.as_ref().map_or("", |run| short(&run.snapshot_commit));
+    let placed = page.seen.as_ref().map(|seen| &seen.run).or(page.run.as_ref());
+    let from = placed.map_or("", |run| short(&run.snapshot_commit));
     doc.heading("Code", excerpt.note.unwrap_or(from));
     let (start, end) = (page.finding.line_start, page.finding.line_end);
     let digits = digits(excerpt.first + excerpt.lines.len() as u32);
@@ -261,6 +262,11 @@ fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         entry(doc, reported, last);
     } else {
         entry(doc, reported, first);
+    }
+    if let Some(seen) = &page.seen {
+        let place = place(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
+        let what = format!("seen at {place} by run {}; reported at {}", seen.run.run_id, seen.reported);
+        entry(doc, when(seen.run.created_at), what);
     }
     for line in &page.history {
         let who = match line.actor {

@@ -4,6 +4,7 @@ mod cli;
 mod cockpit;
 mod env;
 mod git;
+mod life;
 mod regressions;
 mod rooms;
 mod runner;

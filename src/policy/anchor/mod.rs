@@ -14,9 +14,12 @@ pub use within::{Edit, Within, follow};
 
 use crate::domain::LineRange;
 
-/// Less than this cannot be told from other code of the same sort, so it is not looked for elsewhere. Letters and digits;
-/// own: `return None` or `except: pass` stand in every second function.
-const WORTH_LOOKING_FOR: u64 = 12;
+/// Less than this cannot be told from other code of the same sort, so it is looked for together with what stands around
+/// it. Letters and digits; own: `return None` or `except: pass` stand in every second function.
+const WORTH_LOOKING_FOR: u64 = 16;
+/// So many lines above, or below, come along then, and fewer where the first of them did not; own: the head of a small
+/// function is among them.
+const CONTEXT: usize = 4;
 
 /// What became of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,12 +78,10 @@ pub fn locate<'a>(
         Some((path, Within::Gone { after })) => (path, after),
         None => (path, lines.start),
     };
-    if old.weight_of(lines) >= WORTH_LOOKING_FOR {
-        match added()?.find(old, lines, near) {
-            Some(Found::Exact { path, lines }) => return Some(Stand::Unchanged { path, lines }),
-            Some(Found::Near { path, lines }) => return Some(Stand::Changed { path, lines }),
-            None => {}
-        }
+    match added()?.look_for(old, lines, near) {
+        Some(Found::Exact { path, lines }) => return Some(Stand::Unchanged { path, lines }),
+        Some(Found::Near { path, lines }) => return Some(Stand::Changed { path, lines }),
+        None => {}
     }
     Some(match here {
         Some((path, Within::Unchanged(lines))) => Stand::Unchanged { path: path.to_owned(), lines },
@@ -88,6 +89,30 @@ pub fn locate<'a>(
         Some((path, Within::Gone { after })) => Stand::Deleted { path: path.to_owned(), after },
         None => Stand::FileGone,
     })
+}
+
+impl Added {
+    /// Where lines went, told by themselves or, where they say too little, by the lines around them.
+    fn look_for(&self, old: &Code, lines: LineRange, near: (&str, u32)) -> Option<Found> {
+        if old.weight_of(lines) >= WORTH_LOOKING_FOR {
+            return self.find(old, lines, near);
+        }
+        let said: Vec<u32> = old.said(lines).collect();
+        let (first, last) = (*said.first()?, *said.last()?);
+        let above: Vec<u32> = old.said(LineRange::new(1, first)).rev().skip(1).take(CONTEXT).collect();
+        let below: Vec<u32> = old.said(LineRange::new(last, old.len())).skip(1).take(CONTEXT).collect();
+        let above = above.iter().rev().map(|&line| LineRange::new(line, last));
+        let below = below.iter().rev().map(|&line| LineRange::new(first, line));
+        let mut around = above.chain(below).filter(|&around| old.weight_of(around) >= WORTH_LOOKING_FOR);
+        around.find_map(|around| match self.find(old, around, near)? {
+            Found::Exact { path, lines } => {
+                let skipped = old.said(around).take_while(|&line| line < first).count();
+                let there: Vec<u32> = self.said_in(&path, lines).skip(skipped).take(said.len()).collect();
+                Some(Found::Exact { path, lines: LineRange::new(*there.first()?, *there.last()?) })
+            }
+            Found::Near { .. } => None,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -58,6 +58,12 @@ impl Added {
         self.exact(old, &wanted, (path, line)).or_else(|| self.near(old, &wanted))
     }
 
+    /// The lines of a file that are not blank.
+    pub(super) fn said_in(&self, path: &str, lines: LineRange) -> impl Iterator<Item = u32> + '_ {
+        let file = self.files.iter().find(|file| file.path == path);
+        file.into_iter().flat_map(move |file| file.code.said(lines))
+    }
+
     fn hits(&self, hash: u64) -> &[(usize, u32)] {
         self.places.get(&hash).map_or(&[], Vec::as_slice)
     }
@@ -161,7 +167,10 @@ mod tests {
     const BLOCK: &str =
         "fn total(items) {\n  sum = 0\n  for item in items {\n    sum += item.price\n  }\n\n  return sum\n}\n";
 
-    fn added(files: &[(&str, &str, &[(u32, u32)])]) -> Added {
+    /// Path, text, added lines.
+    type Written<'a> = (&'a str, &'a str, &'a [(u32, u32)]);
+
+    fn added(files: &[Written<'_>]) -> Added {
         let mut added = Added::default();
         for (path, text, ranges) in files {
             let ranges = ranges.iter().map(|&(start, end)| LineRange::new(start, end));

@@ -295,7 +295,31 @@ fn what_cannot_be_looked_through_is_not_guessed() {
     for (first, last) in [(0, 1), (3, 3), (9, 12)] {
         assert_eq!(locate(&old, "a", LineRange { start: first, end: last }, None, || None), None, "{first}-{last}");
     }
-    // A line that stands everywhere is not looked for anywhere.
-    let trifle = Code::of(b"}\n");
-    assert_eq!(locate(&trifle, "a", LineRange::new(1, 1), None, || None), Some(Stand::FileGone));
+}
+
+#[test]
+fn code_that_says_little_is_known_by_what_is_around_it() {
+    let body = "def load(path):\n    try:\n        return parse(path)\n    except:\n        pass\n";
+    let tail = "    except:\n        pass\n    return finish(everything, at_last)\n";
+    let added = |text: &str| {
+        let (mut added, code) = (Added::default(), Arc::new(Code::of(text.as_bytes())));
+        let all = LineRange::new(1, code.len());
+        added.add("b", code, [all]);
+        added
+    };
+    for (old, lines, new, expected) in [
+        (body.to_owned(), (4, 5), format!("# moved\n\n{body}"), Some((6, 7))),
+        (format!("x = 1\n{tail}"), (2, 3), format!("y = 2\n{tail}"), Some((2, 3))),
+        (body.to_owned(), (4, 5), "    except:\n        pass\n".repeat(3), None),
+        ("}\n".to_owned(), (1, 1), "}\n}\n".to_owned(), None),
+        ("\n\n".to_owned(), (1, 2), "\n".to_owned(), None),
+    ] {
+        let (old, added) = (Code::of(old.as_bytes()), added(&new));
+        let found = locate(&old, "a", LineRange::new(lines.0, lines.1), None, || Some(&added));
+        let expected = expected.map_or(Stand::FileGone, |(start, end)| Stand::Unchanged {
+            path: "b".to_owned(),
+            lines: LineRange::new(start, end),
+        });
+        assert_eq!(found, Some(expected), "{new}");
+    }
 }
