@@ -10,8 +10,9 @@ use super::loaded::{
     Diff, DiffHunk, DiffLine, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Seen, Side, Spans,
 };
 use super::message::{FileRow, FileState, Subject, Tab};
-use crate::domain::{Finding, FindingId, RunId, RunRecord, Scope, text};
+use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
 use crate::git::{Change, FileChange, Filter, LineOrigin, Repo};
+use crate::policy;
 use crate::store::{Store, View};
 
 /// Lines of code shown before and after the anchor.
@@ -105,13 +106,14 @@ impl Loader {
         let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
         let run = self.record(finding.last_run_id.as_str()).ok();
         let seen = self.seen(view, &finding);
+        let offer = self.offer(view, &finding);
         let placed = seen.as_ref().map(|seen| &seen.run).or(run.as_ref());
         let snapshot = placed.map(|run| run.snapshot_commit.clone());
         let file = snapshot.and_then(|snapshot| self.file_lines(&snapshot, &finding.repo_relative_path));
         let code = excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()));
         let first = code.first as usize;
         let count = code.lines.len();
-        let mut page = FindingPage { finding, history, run, seen, code };
+        let mut page = FindingPage { finding, history, run, seen, offer, code };
         let Some(file) = file.filter(|_| page.code.note.is_none()) else {
             let lines: Vec<String> = page.code.lines.clone();
             page.code.spans = self.spans(&page.finding.repo_relative_path, &lines, 0, count);
@@ -136,6 +138,17 @@ impl Loader {
         let lines = crate::report::text::lines_of(reported.line_start, reported.line_end);
         let run = self.record(view.run(placed_by).id).ok()?;
         Some(Seen { run, reported: format!("{}:{lines}", reported.repo_relative_path) })
+    }
+
+    /// Whether muting the kind of a dismissed finding is offered.
+    fn offer(&self, view: &View, finding: &Finding) -> Option<policy::Offer> {
+        let row = view.finding(view.finding_index(finding.finding_id.as_str())?);
+        if row.status != FindingStatus::Dismissed {
+            return None;
+        }
+        let muted = self.store.muted().ok()?;
+        let rows = (0..view.finding_count()).map(|index| view.finding(index)).filter(|row| row.kind == finding.kind);
+        policy::offers(rows.map(|row| (row.kind, row.status)), |kind| muted.contains_key(&kind)).pop()
     }
 
     fn spans(&mut self, path: &str, lines: &[String], from: usize, to: usize) -> Vec<Spans> {

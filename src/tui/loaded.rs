@@ -2,6 +2,7 @@
 
 use super::theme::Role;
 use crate::domain::{Disposition, Finding, JournalEntry, RunOutput, RunRecord};
+use crate::policy::Offer;
 
 /// What was loaded for a subject and a tab.
 #[derive(Debug, Clone)]
@@ -35,6 +36,8 @@ pub struct FindingPage {
     pub run: Option<RunRecord>,
     /// A later run that saw the code elsewhere, and where it was reported; the code shown is of its snapshot.
     pub seen: Option<Seen>,
+    /// Its kind was only ever dismissed.
+    pub offer: Option<Offer>,
     pub code: Excerpt,
 }
 

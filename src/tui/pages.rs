@@ -110,6 +110,11 @@ fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         doc.blank();
         doc.field(status.word(), NAMES, Role::of_status(status), &last.reason, width);
     }
+    if let Some(offer) = page.offer.filter(|_| status == FindingStatus::Dismissed) {
+        let (kind, times) = (offer.kind, offer.dismissed);
+        let text = format!("{times} of this kind dismissed, none addressed: `revdeck mute {kind}` holds them back.");
+        doc.paragraph(Role::Muted, &text, width);
+    }
     if !finding.explanation.is_empty() {
         doc.blank();
         doc.paragraph(Role::Normal, &finding.explanation, width);

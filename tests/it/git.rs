@@ -1,5 +1,6 @@
 //! Integration tests: git. Repositories are made by git itself.
 
+mod follow;
 mod partial;
 
 use std::collections::BTreeMap;
