@@ -305,3 +305,6 @@ fn applied(text: &[u8], finding: &Finding) -> Option<Vec<u8>> {
     changed.extend_from_slice(text.get(end..)?);
     Some(changed)
 }
+
+#[cfg(test)]
+mod tests;
