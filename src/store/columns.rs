@@ -65,7 +65,6 @@ pub(super) struct FindingCol {
     line_end: u32,
     /// The run in whose snapshot it stands at these lines of this path.
     place_run: u32,
-    unused: u32,
     title: Span,
 }
 
@@ -214,7 +213,6 @@ impl Columns {
             line_start: seen.map_or(line.line_start, |seen| seen.line_start),
             line_end: seen.map_or(line.line_end, |seen| seen.line_end),
             place_run: seen.map_or(run, |seen| seen.place_run),
-            unused: 0,
             title: text.replace(old.map_or(Span::default(), |old| old.title), &line.title),
         };
         if let Some(row) = row {
