@@ -30,11 +30,11 @@
 //! | [`report`] | findings as text, JSON and Markdown |
 //! | [`runner`] | processes: request, start, adopt, cancel, recover; executes the engine's effects |
 //! | [`review`] | the engine: a pure state machine from events to effects |
-//! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; who may set which status |
+//! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; the life of findings |
 //! | [`ledger`] | pure projection: records in, a bounded ledger out |
 //! | [`context`] | token counting; later what a reviewer is given of the code |
 //! | [`provider`] | the `Reviewer` trait and the built-in reviewer with its eleven smells |
-//! | [`git`] | repository identity, snapshots, scopes, hunks |
+//! | [`git`] | repository identity, snapshots, scopes, hunks, files from snapshot to snapshot |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
 //! | [`config`] | layered settings, folders, clock and ids |
 //! | [`domain`] | plain data: ids, runs, findings, events |
@@ -48,7 +48,8 @@
 //! - Lines are appended, never rewritten in place; what carries a finding or a change of state is synced before the
 //!   call returns. A worker killed at any instant loses no recorded finding.
 //! - A terminal status never changes. A finding is never dropped: it is open, unresolved, addressed, dismissed or
-//!   obsolete, and says why.
+//!   obsolete, and says why. What is not raised is kept with the reason. A status changes by a person's word or by what a
+//!   run saw of code that it covered; a claim and its confirmation are two lines.
 //! - The user's index, worktree, HEAD, stash and reflog are never touched; after the snapshot nothing is read from
 //!   the moving worktree.
 //! - `review`, `policy` and `ledger` see `domain` only: no IO, no clock, no randomness; time and ids arrive in values.

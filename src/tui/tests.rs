@@ -1,5 +1,6 @@
 //! The cockpit from the outside: messages in, commands and screens out; no terminal, no store, no clock.
 
 mod flow;
+mod life;
 mod screens;
 mod support;

@@ -189,6 +189,7 @@ mod tests {
         format!("class C {{\n{}}}\n", BLOCK.replace("\n\n", "\n").replace("  ", "\t\t")), &[(1, 9)], exact("b", 2, 8)
     )]
     #[case::what_stood_there_before(format!("{BLOCK}x\n"), &[(9, 9)], None)]
+    #[case::of_which_only_a_line_is_new(BLOCK.to_owned(), &[(2, 2)], None)]
     #[case::with_a_line_that_stayed(BLOCK.to_owned(), &[(1, 1), (3, 8)], exact("b", 1, 8))]
     #[case::edited_on_the_way(
         BLOCK.replace("sum = 0", "sum = 1"), &[(1, 8)],

@@ -323,3 +323,26 @@ fn code_that_says_little_is_known_by_what_is_around_it() {
         assert_eq!(found, Some(expected), "{new}");
     }
 }
+
+#[test]
+fn code_of_which_most_stayed_was_edited_and_code_of_which_most_went_has_moved() {
+    let block =
+        ["def both():", "    one = compute_the_first()", "    two = compute_the_second()", "    return one + two"];
+    let text = |lines: &[&str]| Code::of((lines.join("\n") + "\n").as_bytes());
+    let old = text(&block);
+    let mut elsewhere = Added::default();
+    elsewhere.add("b", Arc::new(old.clone()), [LineRange::new(1, 4)]);
+    for (now, expected) in [
+        (&["def both():", "    one = nothing()", "    two = compute_the_second()", "    return one + two"][..], "a"),
+        (&["def other():", "    return nothing", "    return one + two"][..], "b"),
+    ] {
+        let (code, edits) = (text(now), edits(&block, now));
+        let found =
+            locate(&old, "a", LineRange::new(1, 4), Some(Now { path: "a", code: &code, edits: &edits }), || {
+                Some(&elsewhere)
+            });
+        let found = found.expect("lines of the file");
+        assert_eq!(found.place().map(|(path, _)| path), Some(expected), "{found:?}");
+        assert_eq!(matches!(found, Stand::Unchanged { .. }), expected == "b", "{found:?}");
+    }
+}

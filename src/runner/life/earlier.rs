@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Settling;
 use super::ground::Ground;
-use crate::domain::{Finding, FindingId, FindingStatus, Kind, LineRange, RunStatus};
+use crate::domain::{Finding, FindingId, FindingStatus, Kind, LeftOut, LeftOutReason, LineRange, RunStatus};
 use crate::policy::anchor::Stand;
 use crate::policy::{self, Earlier, Extent, Layer, Present, Reach, Sight};
 use crate::review::Outcome;
@@ -101,9 +101,14 @@ impl Settling<'_> {
         let mut affected: HashSet<&str> = ground.altered().collect();
         affected.extend(outcome.coverage.files.iter().map(|file| file.path.as_str()));
         affected.extend(outcome.coverage.left_out.iter().map(|file| file.path.as_str()));
+        // Their content is not in the snapshot: that it shows another one, or none, means nothing.
+        let unseen = |file: &&LeftOut| matches!(file.reason, LeftOutReason::Oversized | LeftOutReason::Unreadable);
+        let unseen: HashSet<&str> =
+            outcome.coverage.left_out.iter().filter(unseen).map(|file| file.path.as_str()).collect();
         let follower = self.follower().unwrap_or(usize::MAX);
         self.related(|row, placed| {
             row.status != FindingStatus::Obsolete
+                && !unseen.contains(row.path)
                 && (placed < follower || affected.contains(row.path))
                 && !reported.contains(row.id)
         })

@@ -203,3 +203,15 @@ fn a_change_that_only_takes_away_is_noticed_without_a_review() {
     assert_eq!((life.status(&id), life.status(&other)), (Obsolete, Open));
     assert_eq!(life.last(&id).2, "its file is gone");
 }
+
+#[test]
+fn a_file_that_is_too_large_for_the_snapshot_is_not_gone() {
+    let life = Life::new();
+    life.write("a.py", &swallows("one"));
+    let run = life.review(&["--worktree"]);
+    let id = life.output(&run).findings.first().expect("a finding").finding_id.clone();
+    life.write("a.py", &format!("{}{}", swallows("one"), "# a line of a file that has grown\n".repeat(40_000)));
+    life.write("b.py", &plain("two"));
+    life.review(&["--worktree"]);
+    assert_eq!(life.status(&id), Open);
+}
