@@ -30,17 +30,18 @@
 //! | [`report`] | findings as text, JSON and Markdown |
 //! | [`runner`] | processes: request, start, adopt, cancel, recover; executes the engines' effects |
 //! | [`review`] | the engines: pure state machines from events to effects, one for units, one for conversations; what is made of an answer |
-//! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; who may set which status |
+//! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; the life of findings |
 //! | [`ledger`] | pure projection: records in, a bounded ledger out |
 //! | [`context`] | what a model is told of a change and may ask for: diffs, rules, tools, masked secrets; token counting |
 //! | [`provider`] | who reads the code: the built-in reviewer with its eleven smells, models over HTTP, programs |
-//! | [`git`] | repository identity, snapshots, scopes, hunks |
+//! | [`git`] | repository identity, snapshots, scopes, hunks, files from snapshot to snapshot |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
 //! | [`config`] | layered settings, folders, clock and ids |
 //! | [`domain`] | plain data: ids, runs, findings, events |
 //!
 //! Entry points: `main` calls [`cli`]; `cli` opens the cockpit in [`tui`] or runs one command; `revdeck worker RUN` is
-//! the third, and ends in [`runner::Runner::work`].
+//! the third, and ends in [`runner::Runner::work`]; `revdeck keep` stands between a
+//! worker and a program that reviews, see [`provider::command::keeper`].
 //!
 //! # Invariants
 //!
@@ -48,7 +49,8 @@
 //! - Lines are appended, never rewritten in place; what carries a finding or a change of state is synced before the
 //!   call returns. A worker killed at any instant loses no recorded finding.
 //! - A terminal status never changes. A finding is never dropped: it is open, unresolved, addressed, dismissed or
-//!   obsolete, and says why.
+//!   obsolete, and says why. What is not raised is kept with the reason. A status changes by a person's word or by what a
+//!   run saw of code that it covered; a claim and its confirmation are two lines.
 //! - The user's index, worktree, HEAD, stash and reflog are never touched; after the snapshot nothing is read from
 //!   the moving worktree.
 //! - `review`, `policy` and `ledger` see `domain` only: no IO, no clock, no randomness; time and ids arrive in values.

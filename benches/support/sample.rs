@@ -286,14 +286,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
         step(&mut run, 10, last);
         line(&mut runs, &run)?;
         journal(store, &run, &findings, &coverage)?;
-        let output = RunOutput {
-            version: SCHEMA_VERSION,
-            run: run.clone(),
-            findings,
-            coverage,
-            notes: Vec::new(),
-            rejected: Vec::new(),
-        };
+        let output = RunOutput { findings, coverage, ..RunOutput::new(run.clone()) };
         // Those that did not end in order have no output.
         if last == RunStatus::Completed {
             fs::write(root.join("outputs").join(format!("{}.json", run.run_id)), serde_json::to_vec(&output)?)?;

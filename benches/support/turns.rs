@@ -198,7 +198,7 @@ pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Writte
                 format!("{status}: {} in {turns} turns", revdeck::domain::text::count(findings.len(), "finding"));
         })?;
         let coverage = record.coverage.clone();
-        store.write_output(&RunOutput { version: 1, run: record, findings, coverage, notes: Vec::new(), rejected })?;
+        store.write_output(&RunOutput { findings, coverage, rejected, ..RunOutput::new(record) })?;
         journal.append(ended, RunEvent::Finished { status })?;
     }
     Ok(Written { run, pulse, _lock: lock.filter(|_| living) })

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, details, doctor, findings, keep, ledger, man, pause, resume, review, reviewers, runs,
-    show, smells, store, tokens, triage, undo, worker,
+    cancel, completions, config, details, doctor, findings, keep, ledger, man, mute, pause, resume, review, reviewers,
+    runs, show, smells, store, tokens, triage, undo, worker,
 };
 
 /// What `--help` and the man page say at their end.
@@ -107,6 +107,10 @@ pub enum Command {
     Undo(undo::Arguments),
     /// Make the decision again that was taken back last
     Redo(undo::RedoArguments),
+    /// Hold findings of a kind back from now on; without a kind, what is muted
+    Mute(mute::Arguments),
+    /// Have findings of a kind raised again
+    Unmute(mute::UnmuteArguments),
     /// End a run
     Cancel(cancel::Arguments),
     /// Stop a run for a while: it asks its model for nothing until it is resumed

@@ -114,9 +114,15 @@ fn as_json(outcome: &Outcome, max_bytes: usize) -> Value {
     object["findings"] = json!([]);
     object["findings_left_out"] = json!(all.len());
     let fits = |object: &Value| output::json_text(object).len() < max_bytes;
-    for path in
-        ["/rejected", "/coverage/files", "/coverage/left_out", "/notes", "/run/changed_paths", "/run/finding_digests"]
-    {
+    for path in [
+        "/rejected",
+        "/coverage/files",
+        "/coverage/left_out",
+        "/held_back",
+        "/notes",
+        "/run/changed_paths",
+        "/run/finding_digests",
+    ] {
         if fits(&object) {
             break;
         }

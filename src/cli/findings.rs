@@ -8,7 +8,7 @@ use clap::Args;
 use super::arguments::Format;
 use super::error::{CliError, Exit};
 use super::session::Invocation;
-use super::{output, resolve, runs};
+use super::{mute, output, resolve, runs};
 use crate::config::Texts;
 use crate::domain::text::{one_line, path_from_bytes};
 use crate::domain::{Finding, FindingStatus, Kind, Priority, RunId};
@@ -56,7 +56,8 @@ impl std::str::FromStr for StatusFilter {
     }
 }
 
-fn parse_kind(text: &str) -> Result<Kind, String> {
+/// A kind in whatever case, with dashes or underscores.
+pub fn parse_kind(text: &str) -> Result<Kind, String> {
     text.to_uppercase().replace('-', "_").parse()
 }
 
@@ -140,7 +141,12 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         chosen.truncate(arguments.limit);
     }
     match arguments.format {
-        Format::Text => output::print(&list(&session.look, &view, &chosen))?,
+        Format::Text => {
+            output::print(&list(&session.look, &view, &chosen))?;
+            if let Some(offer) = mute::offers(store, &view)?.first() {
+                output::note(&format!("note: {}", mute::words(offer)));
+            }
+        }
         Format::Json => {
             let findings: Vec<serde_json::Value> = load(store, &view, &chosen)?.iter().map(json::finding).collect();
             output::print_json(&json::versioned([("findings", findings.into())]))?;
@@ -172,6 +178,7 @@ pub fn load(store: &Store, view: &View, chosen: &[usize]) -> Result<Vec<Finding>
         };
         if let Some(mut finding) = found {
             finding.status = row.status;
+            view.place(index, &mut finding);
             findings.push(finding);
         }
     }

@@ -17,6 +17,7 @@ mod keep;
 mod ledger;
 mod log;
 mod man;
+mod mute;
 mod output;
 mod pause;
 mod resolve;
@@ -88,6 +89,8 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Show(arguments)) => show::run(&invocation, &arguments),
         Some(Command::Details(arguments)) => details::run(&invocation, &arguments),
         Some(Command::Triage(arguments)) => triage::run(&invocation, &arguments),
+        Some(Command::Mute(arguments)) => mute::mute(&invocation, &arguments),
+        Some(Command::Unmute(arguments)) => mute::unmute(&invocation, &arguments),
         Some(Command::Undo(arguments)) => undo::run(&invocation, arguments.direction()),
         Some(Command::Redo(_)) => undo::run(&invocation, undo::Direction::Redo),
         Some(Command::Cancel(arguments)) => cancel::run(&invocation, &arguments),

@@ -10,7 +10,9 @@ use super::error::{CliError, Exit};
 use super::session::{Invocation, Session};
 use super::{interrupt, output, runs};
 use crate::config::{Settings, Texts};
-use crate::domain::{Coverage, Finding, FindingId, Priority, Rejected, RunOutput, RunRecord, RunStatus, Scope, Source};
+use crate::domain::{
+    Coverage, Finding, FindingId, HeldBack, Priority, Rejected, RunOutput, RunRecord, RunStatus, Scope, Source,
+};
 use crate::policy::{Action, Decision};
 use crate::report::{Look, json, markdown, text};
 use crate::runner::{Requested, ReviewRequest, Runner};
@@ -228,15 +230,15 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Reports of a model that did not hold against the code.
     pub rejected: Vec<Rejected>,
+    /// Reports that are kept and not raised.
+    pub held_back: Vec<HeldBack>,
 }
 
 impl Outcome {
     /// The run's output, its findings with their present status.
     pub fn of(store: &Store, run: RunRecord) -> Result<Self, CliError> {
-        let (mut findings, coverage, notes, rejected) = match store.output(&run.run_id)? {
-            Some(RunOutput { findings, coverage, notes, rejected, .. }) => (findings, coverage, notes, rejected),
-            None => (Vec::new(), run.coverage.clone(), Vec::new(), Vec::new()),
-        };
+        let RunOutput { mut findings, coverage, notes, held_back, rejected, .. } =
+            store.output(&run.run_id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
         if !findings.is_empty() {
             let view = store.view()?;
             for finding in &mut findings {
@@ -245,7 +247,7 @@ impl Outcome {
                 }
             }
         }
-        Ok(Self { run, findings, coverage, notes, rejected })
+        Ok(Self { run, findings, coverage, notes, held_back, rejected })
     }
 
     fn show(&self, look: &Look, format: Format, decision: &Decision) -> String {
@@ -271,11 +273,13 @@ impl Outcome {
     }
 
     pub fn json(&self) -> serde_json::Value {
-        json::review(&self.run, &self.findings, &self.coverage, &self.notes, &self.rejected)
+        let mut object = json::review(&self.run, &self.findings, &self.coverage, &self.notes, &self.rejected);
+        object["held_back"] = json::held_back(&self.held_back);
+        object
     }
 
     pub fn render(&self, look: &Look, format: Format) -> String {
-        let Self { run, findings, coverage, notes, rejected } = self;
+        let Self { run, findings, coverage, notes, rejected, .. } = self;
         match format {
             Format::Text => text::review(look, run, findings, coverage, notes, rejected),
             Format::Json => format!("{}\n", output::json_text(&self.json())),

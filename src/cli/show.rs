@@ -9,8 +9,9 @@ use super::resolve::{self, Named};
 use super::review::Outcome;
 use super::session::{Invocation, Session};
 use crate::config::Texts;
-use crate::domain::{FindingId, RunId, RunStatus};
-use crate::report::{json, markdown, text};
+use crate::domain::{Finding, FindingId, RunId, RunStatus};
+use crate::report::{Place, Story, json, markdown, text};
+use crate::store::{Store, View};
 
 /// Arguments of `show`.
 #[derive(Debug, Args)]
@@ -52,12 +53,35 @@ fn show_run(session: &Session, id: &RunId, format: Format) -> Result<String, Cli
 }
 
 fn show_finding(session: &Session, id: &FindingId, format: Format) -> Result<String, CliError> {
-    let finding = session.store.finding(id)?.ok_or_else(|| gone("finding", id.as_str()))?;
-    let history = session.store.dispositions(id)?;
+    let view = session.store.view()?;
+    let finding = session.store.finding_in(&view, id)?.ok_or_else(|| gone("finding", id.as_str()))?;
+    if format == Format::Markdown {
+        return Ok(markdown::finding(&finding));
+    }
+    let story = story(&session.store, &view, &finding)?;
     Ok(match format {
-        Format::Text => text::finding(&session.look, &finding, &history),
-        Format::Json => format!("{}\n", output::json_text(&json::finding_with_history(&finding, &history))),
-        Format::Markdown => markdown::finding(&finding),
+        Format::Json => format!("{}\n", output::json_text(&json::finding_with_story(&finding, &story))),
+        _ => text::finding(&session.look, &finding, &story.history) + &story.text(&session.look),
+    })
+}
+
+/// What became of a finding, by everything that is on record.
+fn story(store: &Store, view: &View, finding: &Finding) -> Result<Story, CliError> {
+    let (id, last) = (&finding.finding_id, &finding.last_run_id);
+    let place = |run: &RunId, finding: &Finding| Place {
+        run: run.clone(),
+        path: finding.repo_relative_path.clone(),
+        lines: finding.lines(),
+    };
+    let placed = view.finding_index(id.as_str()).and_then(|index| view.placed_by(index));
+    let placed = placed.and_then(|run| view.run(run).id.parse().ok()).unwrap_or_else(|| last.clone());
+    let reported = store.reported(last, id)?;
+    let flips = store.output(last)?.map(|output| output.flip_flops).unwrap_or_default();
+    Ok(Story {
+        history: store.dispositions(id)?,
+        reported: place(last, reported.as_ref().unwrap_or(finding)),
+        place: place(&placed, finding),
+        undoes: flips.into_iter().find(|flip| flip.finding_id == *id).map(|flip| flip.undoes),
     })
 }
 

@@ -9,6 +9,7 @@ mod coverage;
 mod event;
 mod finding;
 mod ids;
+mod life;
 mod model;
 mod reported;
 mod run;
@@ -22,6 +23,7 @@ pub use event::{JournalEntry, Opinion, RunEvent, ToolOutcome, TurnPhase, WindowU
 pub(crate) use finding::word_enum;
 pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, Suggestion};
 pub use ids::{BadId, FindingId, RunId, content_hash};
+pub use life::{FlipFlop, HeldBack, HeldBecause, Moved, Mute, MuteAction};
 pub use model::{Effort, Encoding};
 pub use reported::{Rejected, Reported};
 pub use run::{CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage};

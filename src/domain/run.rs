@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{Coverage, Finding, FindingId, Priority, Rejected, RunId, Scope, Time};
+use super::{
+    Coverage, Finding, FindingId, FlipFlop, HeldBack, Moved, Priority, Rejected, RunId, SCHEMA_VERSION, Scope, Time,
+};
 
 word_enum!(
     /// Where a run is in its life. Terminal ones never change again.
@@ -281,4 +283,29 @@ pub struct RunOutput {
     /// Reports of a model that did not hold against the code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<Rejected>,
+    /// Reports that are no findings of the run, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_back: Vec<HeldBack>,
+    /// Earlier findings that stand elsewhere in this run's snapshot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<Moved>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flip_flops: Vec<FlipFlop>,
+}
+
+impl RunOutput {
+    /// A result without anything in it.
+    pub fn new(run: RunRecord) -> Self {
+        Self {
+            version: SCHEMA_VERSION,
+            coverage: run.coverage.clone(),
+            run,
+            findings: Vec::new(),
+            notes: Vec::new(),
+            rejected: Vec::new(),
+            held_back: Vec::new(),
+            moved: Vec::new(),
+            flip_flops: Vec::new(),
+        }
+    }
 }

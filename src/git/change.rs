@@ -45,9 +45,9 @@ impl Absent {
 }
 
 /// Where an added file came from.
-struct Source {
-    kind: ChangeKind,
-    path: Vec<u8>,
+pub(super) struct Source {
+    pub kind: ChangeKind,
+    pub path: Vec<u8>,
     leaf: Leaf,
 }
 
@@ -92,6 +92,13 @@ impl Repo {
         Ok((change, differences))
     }
 
+    /// No worktree, no index and no settings: nothing but objects can have a say in a comparison.
+    pub(super) fn objects(&self) -> Result<Repository, git2::Error> {
+        let objects = Repository::from_odb(self.inner.odb()?)?;
+        objects.set_index(&mut git2::Index::new()?)?;
+        Ok(objects)
+    }
+
     /// The change that the differences of two trees are.
     fn assemble(
         &self,
@@ -100,10 +107,8 @@ impl Repo {
         differences: &[Difference],
         filter: &Filter,
     ) -> Result<Change, git2::Error> {
-        // No worktree, no index and no settings: nothing but objects can have a say in the comparison.
-        let objects = Repository::from_odb(self.inner.odb()?)?;
-        objects.set_index(&mut git2::Index::new()?)?;
-        let mut sources = match sources(&objects, old.map(Tree::id), new.id(), differences) {
+        let objects = self.objects()?;
+        let mut sources = match sources(&objects, old.map(Tree::id), new.id(), differences, Origins::All) {
             // One lost content is no reason to review nothing; where files came from is then not known.
             Err(error) if error.code() == ErrorCode::NotFound => HashMap::new(),
             sources => sources?,
@@ -222,16 +227,27 @@ impl Repo {
     }
 }
 
+/// Which origins of added files are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origins {
+    All,
+    /// Files that are gone under their old name, and fewer of them: where nobody waits for the answer.
+    Renames,
+}
+
 /// Where added files came from, by their path, as far as they came from somewhere.
-fn sources(
+pub(super) fn sources(
     repo: &Repository,
     old: Option<Oid>,
     new: Oid,
     differences: &[Difference],
+    origins: Origins,
 ) -> Result<HashMap<Vec<u8>, Source>, git2::Error> {
     let is_file = |leaf: Option<Leaf>| leaf.is_some_and(Leaf::is_file);
     let added = differences.iter().filter(|difference| difference.old.is_none() && is_file(difference.new)).count();
-    let from = differences.iter().filter(|difference| is_file(difference.old)).count();
+    let copies = origins == Origins::All;
+    let from = differences.iter().filter(|file| is_file(file.old) && (copies || file.new.is_none())).count();
+    let limit = if copies { RENAME_LIMIT } else { RENAME_LIMIT / 4 };
     let mut sources = HashMap::new();
     if added == 0 || from == 0 {
         return Ok(sources);
@@ -242,8 +258,8 @@ fn sources(
         options.pathspec(difference.path.as_slice());
     }
     let mut find = DiffFindOptions::new();
-    find.renames(true).copies(true).rename_limit(RENAME_LIMIT);
-    find.exact_match_only(added.saturating_mul(from) > RENAME_LIMIT * RENAME_LIMIT);
+    find.renames(true).copies(copies).rename_limit(limit);
+    find.exact_match_only(added.saturating_mul(from) > limit * limit);
     let old = old.map(|old| repo.find_tree(old)).transpose()?;
     let new = repo.find_tree(new)?;
     let mut diff = repo.diff_tree_to_tree(old.as_ref(), Some(&new), Some(&mut options))?;
@@ -328,7 +344,12 @@ fn text_options(context: u32) -> DiffOptions {
 }
 
 fn hunks(old: &Blob, new: &Blob) -> Result<Vec<Hunk>, git2::Error> {
-    let patch = Patch::from_blobs(old, None, new, None, Some(&mut text_options(0)))?;
+    hunks_of(old.content(), new.content())
+}
+
+/// What differs between two texts, without context.
+pub(super) fn hunks_of(old: &[u8], new: &[u8]) -> Result<Vec<Hunk>, git2::Error> {
+    let patch = Patch::from_buffers(old, None, new, None, Some(&mut text_options(0)))?;
     (0..patch.num_hunks())
         .map(|at| {
             let (hunk, _) = patch.hunk(at)?;

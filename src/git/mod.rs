@@ -6,7 +6,8 @@
 //! From the worktree to a [`Snapshot`]: `index` reads the index, `scan` says which files may differ from it (`ignored`
 //! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
 //! writes the tree, `change` compares it with the base (`promised` has git fetch what a partial clone lacks), `filter`
-//! leaves out what is not worth a review. And back into files: `checkout`, for programs that look around by themselves.
+//! leaves out what is not worth a review. `follow` tells what became of the files of one snapshot in another. And back
+//! into files: `checkout`, for programs that look around by themselves.
 
 mod attributes;
 mod bytes;
@@ -14,6 +15,7 @@ mod change;
 mod checkout;
 mod error;
 mod filter;
+mod follow;
 mod freeze;
 mod ignored;
 mod index;
@@ -31,6 +33,7 @@ mod trees;
 pub use checkout::Throwaway;
 pub use error::GitError;
 pub use filter::Judge;
+pub use follow::Altered;
 
 use std::path::PathBuf;
 

@@ -1,10 +1,12 @@
-//! The life of a finding: who may set which status, and what a new report of it means.
+//! The life of a finding: who may set which status, and what the evidence of a run means.
 //!
-//! Invariants: only evidence or a person changes a status; a dismissal is remembered, the engine never undoes it.
+//! Invariants: only evidence or a person changes a status; a dismissal is remembered, the engine never undoes it; what is
+//! claimed and what was seen are told apart; a run says nothing about what was decided after its code was frozen.
 
 use thiserror::Error;
 
-use crate::domain::{Actor, Disposition, Finding, FindingStatus, RunId, Time, TriageAction};
+use super::Extent;
+use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Kind, RunId, RunStatus, Time, TriageAction};
 
 /// Why somebody may not set a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -60,34 +62,161 @@ pub enum ClaimOrder {
     ClaimFirst,
 }
 
-/// What a review saw.
+/// What became of a finding so far, as the last word about it has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evidence<'a> {
-    /// The run reported the finding.
-    Reported { run: &'a RunId, order: ClaimOrder, at: Time },
+pub enum Present {
+    Open,
+    Unresolved,
+    /// Somebody says that it is fixed.
+    Claimed(Actor),
+    /// A review saw that it is fixed.
+    Confirmed,
+    Dismissed,
+    Obsolete,
 }
 
-/// What a finding becomes through evidence; `None` when it stays what it is. `finding.status` is its present status.
-pub fn next_status(finding: &Finding, evidence: &Evidence<'_>) -> Option<Disposition> {
-    let Evidence::Reported { run, order, at } = *evidence;
-    let (status, reason) = match (finding.status, order) {
-        (FindingStatus::Addressed, ClaimOrder::ClaimFirst) => {
-            (FindingStatus::Unresolved, "reported again after it was addressed")
+impl Present {
+    /// What `last`, the last disposition of a finding, left it as.
+    pub fn of(last: Option<&Disposition>) -> Self {
+        match last.map(|last| (last.status, last.actor)) {
+            None | Some((FindingStatus::Open, _)) => Self::Open,
+            Some((FindingStatus::Unresolved, _)) => Self::Unresolved,
+            Some((FindingStatus::Addressed, Actor::Engine)) => Self::Confirmed,
+            Some((FindingStatus::Addressed, actor)) => Self::Claimed(actor),
+            Some((FindingStatus::Dismissed, _)) => Self::Dismissed,
+            Some((FindingStatus::Obsolete, _)) => Self::Obsolete,
         }
-        (FindingStatus::Obsolete, ClaimOrder::ClaimFirst) => (FindingStatus::Open, "its code is there again"),
+    }
+
+    pub fn status(self) -> FindingStatus {
+        match self {
+            Self::Open => FindingStatus::Open,
+            Self::Unresolved => FindingStatus::Unresolved,
+            Self::Claimed(_) | Self::Confirmed => FindingStatus::Addressed,
+            Self::Dismissed => FindingStatus::Dismissed,
+            Self::Obsolete => FindingStatus::Obsolete,
+        }
+    }
+}
+
+/// What a review saw of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// It was reported.
+    Raised,
+    /// Its code was changed, and whoever reported it finds the problem there when asked.
+    StillThere,
+    /// Its code was changed, and the review covered the place and did not raise it.
+    NotRaised,
+    /// Its code is not there any more.
+    CodeDeleted,
+    /// Nor is its file.
+    FileGone,
+}
+
+/// What a run says about a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Evidence<'a> {
+    pub seen: Seen,
+    pub run: &'a RunId,
+    pub order: ClaimOrder,
+    pub at: Time,
+}
+
+/// What a finding becomes through evidence; `None` when it stays what it is. Code that is unchanged is no evidence: the
+/// finding stands as it did.
+///
+/// | present | raised | still there | not raised | code or file gone |
+/// |---|---|---|---|---|
+/// | open, unresolved | | | addressed | obsolete |
+/// | addressed, claimed | unresolved | unresolved | confirmed | confirmed |
+/// | addressed, confirmed | unresolved | unresolved | | |
+/// | dismissed | | | | |
+/// | obsolete | open | | | |
+///
+/// A confirmation is a line of its own, by the engine, after the claim: both stay on record. Code that is gone confirms
+/// a claim, since it is gone because somebody acted; without a claim nobody knows why, and the finding is obsolete.
+pub fn next_status(id: &FindingId, present: Present, evidence: &Evidence<'_>) -> Option<Disposition> {
+    let Evidence { seen, run, order, at } = *evidence;
+    if order == ClaimOrder::SnapshotFirst {
+        return None;
+    }
+    let confirmed = |what: &str| (FindingStatus::Addressed, format!("confirmed by run {run}: {what}"));
+    let (status, reason) = match (present, seen) {
+        (Present::Claimed(_) | Present::Confirmed, Seen::Raised) => {
+            (FindingStatus::Unresolved, "reported again after it was addressed".to_owned())
+        }
+        (Present::Claimed(_) | Present::Confirmed, Seen::StillThere) => {
+            (FindingStatus::Unresolved, "its code was changed, and the problem is still there".to_owned())
+        }
+        (Present::Obsolete, Seen::Raised) => (FindingStatus::Open, "its code is there again".to_owned()),
+        (Present::Open | Present::Unresolved | Present::Claimed(_), Seen::NotRaised) => {
+            confirmed("its code was changed, and the review that covered it did not raise it again")
+        }
+        (Present::Claimed(_), Seen::CodeDeleted) => confirmed("its code was deleted"),
+        (Present::Claimed(_), Seen::FileGone) => confirmed("its file is gone"),
+        (Present::Open | Present::Unresolved, Seen::CodeDeleted) => {
+            (FindingStatus::Obsolete, "its code was deleted".to_owned())
+        }
+        (Present::Open | Present::Unresolved, Seen::FileGone) => {
+            (FindingStatus::Obsolete, "its file is gone".to_owned())
+        }
         _ => return None,
     };
-    may_set(Actor::Engine, finding.status, status).ok()?;
+    let confirms = matches!(present, Present::Claimed(_)) && status == FindingStatus::Addressed;
+    if !confirms {
+        may_set(Actor::Engine, present.status(), status).ok()?;
+    }
     Some(Disposition {
-        finding_id: finding.finding_id.clone(),
+        finding_id: id.clone(),
         status,
-        previous: finding.status,
+        previous: present.status(),
         actor: Actor::Engine,
-        reason: reason.to_owned(),
+        reason,
         at,
         action: TriageAction::Set,
         group: run.to_string(),
         run_id: Some(run.clone()),
+    })
+}
+
+/// The reviewer that reports the same for the same code: its silence about what it can report says something.
+pub const DETERMINISTIC: &str = "builtin";
+
+/// A run whose silence about a finding may be evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence<'a> {
+    pub reviewer: &'a str,
+    pub status: RunStatus,
+    pub extent: Extent,
+}
+
+/// Whether a run that covered changed code and did not raise a finding there says by this that it is fixed. Only the
+/// reviewer that reported the finding does: another one may never have seen it. A model has to have come to its end,
+/// since what it was shown it may not have thought about yet; the built-in reviewer is done with every file that it
+/// covered, but looks for copies last.
+pub fn confirms(run: &Silence<'_>, reported_by: &str, kind: Kind) -> bool {
+    let whole = run.status == RunStatus::Completed && run.extent == Extent::Whole;
+    run.reviewer == reported_by && (whole || (run.reviewer == DETERMINISTIC && kind != Kind::DuplicateCode))
+}
+
+/// Who says that a finding is addressed: a claim and its confirmation are two things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resolution<'a> {
+    /// What a person or an assistant said.
+    pub claimed: Option<&'a Disposition>,
+    /// What a review saw.
+    pub confirmed: Option<&'a Disposition>,
+}
+
+/// How a finding came to be addressed, by its history; `None` when it is not.
+pub fn resolution(history: &[Disposition]) -> Option<Resolution<'_>> {
+    let since = history.iter().rposition(|line| line.status != FindingStatus::Addressed).map_or(0, |at| at + 1);
+    let addressed = history.get(since..).unwrap_or_default();
+    let last = addressed.last()?;
+    Some(Resolution {
+        claimed: addressed.iter().rev().find(|line| line.actor != Actor::Engine),
+        confirmed: (last.actor == Actor::Engine).then_some(last),
     })
 }
 
@@ -96,8 +225,6 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::domain::{Confidence, FindingId, Kind, Priority, Severity};
-
     use FindingStatus::*;
 
     /// For each actor and each `from`, the statuses it may set, in the order of [`FindingStatus::ALL`].
@@ -137,44 +264,91 @@ mod tests {
         }
     }
 
+    const RUN: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A";
+
+    fn run() -> RunId {
+        RUN.parse().expect("an id")
+    }
+
+    /// What each sort of evidence makes of a finding: raised, still there, not raised, deleted, file gone.
     #[rstest]
-    #[case(Open, ClaimOrder::ClaimFirst, None)]
-    #[case(Unresolved, ClaimOrder::ClaimFirst, None)]
-    #[case(Addressed, ClaimOrder::ClaimFirst, Some(Unresolved))]
-    #[case(Addressed, ClaimOrder::SnapshotFirst, None)]
-    #[case(Dismissed, ClaimOrder::ClaimFirst, None)]
-    #[case(Obsolete, ClaimOrder::ClaimFirst, Some(Open))]
-    #[case(Obsolete, ClaimOrder::SnapshotFirst, None)]
-    fn reported_again(
-        #[case] status: FindingStatus,
-        #[case] order: ClaimOrder,
-        #[case] expected: Option<FindingStatus>,
-    ) {
-        let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A".parse().expect("an id");
-        let finding = Finding {
-            finding_id: FindingId::of("X", "a.rs", "x", 0),
-            first_run_id: run.clone(),
-            last_run_id: run.clone(),
-            priority: Priority::P2,
-            severity: Severity::Low,
-            confidence: Confidence::High,
-            kind: Kind::MagicNumbers,
-            title: String::new(),
-            explanation: String::new(),
-            repo_relative_path: "a.rs".into(),
-            line_start: 1,
-            line_end: 1,
-            quoted_code: String::new(),
-            suggestion: None,
-            status,
-            detail_ref: String::new(),
-            reported_at: Time::UNIX_EPOCH,
-        };
-        let next = next_status(&finding, &Evidence::Reported { run: &run, order, at: Time::UNIX_EPOCH });
-        assert_eq!(next.as_ref().map(|disposition| disposition.status), expected);
-        if let Some(disposition) = next {
-            assert_eq!((disposition.actor, disposition.previous), (Actor::Engine, status));
-            assert_eq!(disposition.run_id, Some(run));
+    #[case(Present::Open, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]
+    #[case(Present::Unresolved, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]
+    #[case(Present::Claimed(Actor::User), [Some(Unresolved), Some(Unresolved), Some(Addressed), Some(Addressed), Some(Addressed)])]
+    #[case(Present::Claimed(Actor::Assistant), [Some(Unresolved), Some(Unresolved), Some(Addressed), Some(Addressed), Some(Addressed)])]
+    #[case(Present::Confirmed, [Some(Unresolved), Some(Unresolved), None, None, None])]
+    #[case(Present::Dismissed, [None; 5])]
+    #[case(Present::Obsolete, [Some(Open), None, None, None, None])]
+    fn evidence(#[case] present: Present, #[case] expected: [Option<FindingStatus>; 5]) {
+        let (id, run) = (FindingId::of("X", "a.rs", "x", 0), run());
+        let seen = [Seen::Raised, Seen::StillThere, Seen::NotRaised, Seen::CodeDeleted, Seen::FileGone];
+        for (seen, expected) in seen.into_iter().zip(expected) {
+            let evidence = Evidence { seen, run: &run, order: ClaimOrder::ClaimFirst, at: Time::UNIX_EPOCH };
+            let next = next_status(&id, present, &evidence);
+            assert_eq!(next.as_ref().map(|line| line.status), expected, "{seen:?}");
+            if let Some(line) = next {
+                assert_eq!((line.actor, line.previous), (Actor::Engine, present.status()));
+                assert_eq!((line.run_id, line.reason.is_empty()), (Some(run.clone()), false));
+                let says = line.reason.contains(&format!("confirmed by run {run}"));
+                assert_eq!(says, line.status == Addressed, "{:?}", line.reason);
+            }
+            let before = Evidence { order: ClaimOrder::SnapshotFirst, ..evidence };
+            assert_eq!(next_status(&id, present, &before), None, "{seen:?} of code from before");
         }
+    }
+
+    #[rstest]
+    #[case::the_one_that_reported_it("builtin", "builtin", Kind::DeadCode, RunStatus::Completed, Extent::Whole, true)]
+    #[case::a_model_about_a_smell("opus", "builtin", Kind::DeadCode, RunStatus::Completed, Extent::Whole, false)]
+    #[case::the_smells_about_a_bug("builtin", "opus", Kind::Correctness, RunStatus::Completed, Extent::Whole, false)]
+    #[case::another_model("haiku", "opus", Kind::Correctness, RunStatus::Completed, Extent::Whole, false)]
+    #[case::the_same_model("opus", "opus", Kind::Correctness, RunStatus::Completed, Extent::Whole, true)]
+    #[case::a_model_that_was_stopped("opus", "opus", Kind::Correctness, RunStatus::Cancelled, Extent::Partial, false)]
+    #[case::a_model_of_which_a_part_failed("opus", "opus", Kind::Api, RunStatus::Completed, Extent::Partial, false)]
+    #[case::a_file_is_done("builtin", "builtin", Kind::DeadCode, RunStatus::Cancelled, Extent::Partial, true)]
+    #[case::copies_come_last("builtin", "builtin", Kind::DuplicateCode, RunStatus::Lost, Extent::Partial, false)]
+    fn whose_silence_says_something(
+        #[case] reviewer: &'static str,
+        #[case] reported_by: &str,
+        #[case] kind: Kind,
+        #[case] status: RunStatus,
+        #[case] extent: Extent,
+        #[case] expected: bool,
+    ) {
+        assert_eq!(confirms(&Silence { reviewer, status, extent }, reported_by, kind), expected);
+    }
+
+    #[test]
+    fn a_claim_and_its_confirmation_are_two_things() {
+        let line = |status, actor| Disposition {
+            finding_id: FindingId::of("X", "a.rs", "x", 0),
+            status,
+            previous: Open,
+            actor,
+            reason: String::new(),
+            at: Time::UNIX_EPOCH,
+            action: TriageAction::Set,
+            group: String::new(),
+            run_id: None,
+        };
+        let (user, engine) = (Actor::User, Actor::Engine);
+        for (history, expected) in [
+            (vec![], None),
+            (vec![line(Addressed, user)], Some((Some(user), false))),
+            (vec![line(Addressed, engine)], Some((None, true))),
+            (vec![line(Addressed, Actor::Assistant), line(Addressed, engine)], Some((Some(Actor::Assistant), true))),
+            (vec![line(Addressed, user), line(Addressed, engine), line(Unresolved, engine)], None),
+            (vec![line(Addressed, user), line(Unresolved, engine), line(Addressed, engine)], Some((None, true))),
+        ] {
+            let found = resolution(&history);
+            let found = found.map(|found| (found.claimed.map(|line| line.actor), found.confirmed.is_some()));
+            assert_eq!(found, expected, "{history:?}");
+        }
+        for status in FindingStatus::ALL {
+            for actor in Actor::ALL {
+                assert_eq!(Present::of(Some(&line(*status, *actor))).status(), *status);
+            }
+        }
+        assert_eq!(Present::of(None), Present::Open);
     }
 }

@@ -2,11 +2,37 @@
 //!
 //! Invariants: no IO, no clock, no randomness; imports `domain` only. [`freshness`] is given no start time and no
 //! duration, so a long run can never be taken for a stale one.
+//!
+//! # The life of a finding
+//!
+//! At the end of each run the runner asks this room, in this order, about the findings that the run may have an opinion on:
+//!
+//! 1. [`reach`]: may the run judge it at all? Its branch and worktree have to be those of the finding, and its snapshot
+//!    at least as new. A run that is over early judges what it covered.
+//! 2. [`anchor::locate`]: where does its code stand now? Unchanged code is no evidence: the finding stands, at its new
+//!    place.
+//! 3. [`recognise`]: is one of the run's reports this finding, in other words, at slightly other lines, in edited code
+//!    or in a file of another name? Then it keeps its id and its history.
+//! 4. [`confirms`] and [`next_status`]: what the evidence makes of it. Silence counts only of the reviewer that reported
+//!    it, and only about code that was changed and covered. The built-in reviewer reports what a change adds and says
+//!    nothing about what stood there before, so that its silence alone is not enough: it is asked whether the problem is
+//!    still there.
+//! 5. [`is_late`], [`may_mute`]: is a report held back? Dismissed ones are, wherever their code is the same.
 
+pub mod anchor;
 mod decide;
 mod freshness;
+mod holding;
 mod lifecycle;
+mod lineage;
+mod recognise;
 
 pub use decide::{Action, Decision, Ending, Extent, KnownRun, MAX_ATTEMPTS, Request, Resumable, decide, replaced_by};
 pub use freshness::{Activity, Freshness, Liveness, SnapshotState, Surroundings, Target, freshness};
-pub use lifecycle::{ClaimOrder, Evidence, Refusal, may_set, needs_reason, next_status};
+pub use holding::{Eyes, LookedAt, NeverMuted, OFFER_AFTER, Offer, is_late, may_mute, offers};
+pub use lifecycle::{
+    ClaimOrder, DETERMINISTIC, Evidence, Present, Refusal, Resolution, Seen, Silence, confirms, may_set, needs_reason,
+    next_status, resolution,
+};
+pub use lineage::{Layer, Reach, Sight, reach};
+pub use recognise::{Earlier, recognise, took_the_place};

@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::{Coverage, Disposition, Finding, Rejected, RunRecord, SCHEMA_VERSION};
+use super::Story;
+use crate::domain::{Coverage, Finding, HeldBack, Rejected, RunRecord, SCHEMA_VERSION};
 
 /// Keys of a run that its record leaves out when there is nothing to say.
 const OPTIONAL_OF_RUN: [&str; 8] = [
@@ -79,9 +80,17 @@ pub fn review(
     ])
 }
 
-/// What `show FINDING` prints: `finding`, `history`.
-pub fn finding_with_history(shown: &Finding, history: &[Disposition]) -> Value {
-    versioned([("finding", finding(shown)), ("history", json!(history))])
+/// What `show FINDING` prints: `finding` and its story.
+pub fn finding_with_story(shown: &Finding, story: &Story) -> Value {
+    let [history, place, reported, resolution, undoes] = story.json();
+    versioned([("finding", finding(shown)), history, place, reported, resolution, undoes])
+}
+
+/// Reports that were not raised, each with the reason: `finding`, `because`, `reason`.
+pub fn held_back(held: &[HeldBack]) -> Value {
+    let one =
+        |held: &HeldBack| json!({ "finding": finding(&held.finding), "because": held.because, "reason": held.reason });
+    held.iter().map(one).collect()
 }
 
 /// An object with `version` first.

@@ -6,8 +6,10 @@
 pub mod json;
 mod look;
 pub mod markdown;
+mod story;
 mod table;
 pub mod text;
 
 pub use look::{Look, Paint};
+pub use story::{Place, Story};
 pub use table::Table;

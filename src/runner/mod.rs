@@ -20,6 +20,8 @@
 //! - *Settling.* A run that says working while its lock is free is settled by whoever finds it and holds its lock
 //!   meanwhile: completed from its output when that was written, ended as asked, pending again for the next attempt, or
 //!   lost with everything its journal holds.
+//! - *Findings.* The end of a run acts on all findings (`life`): which of its reports are known, which are held back, what
+//!   it confirms, contradicts or finds gone, and where the others stand now. The rules are in [`crate::policy`].
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
@@ -28,6 +30,7 @@ mod converse;
 mod examine;
 mod identity;
 mod known;
+mod life;
 mod model;
 mod pause;
 mod process;

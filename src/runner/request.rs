@@ -80,6 +80,7 @@ impl Runner {
             }
         };
         requested.recovered = recovered;
+        self.settle_answer(&requested, &snapshot);
         // Also when this request needs no worker: perhaps an earlier one still does.
         if let Err(error) = self.start_requested(&requested, &view) {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");

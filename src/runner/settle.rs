@@ -2,12 +2,10 @@
 
 use super::{Runner, RunnerError};
 use crate::domain::{
-    CancelReason, ErrorClass, Finding, FindingStatus, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus,
-    SCHEMA_VERSION, Time,
+    CancelReason, ErrorClass, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Time,
 };
-use crate::policy::{self, ClaimOrder, Evidence};
 use crate::review::{Outcome, Replayed, Spent};
-use crate::store::{Locked, View};
+use crate::store::Locked;
 
 /// Milliseconds from one moment to another; 0 when the clock went backwards.
 pub(super) fn milliseconds(from: Time, to: Time) -> u64 {
@@ -74,7 +72,7 @@ impl Runner {
         timings: PhaseTimings,
     ) -> Result<RunRecord, RunnerError> {
         let Some(mut last) = self.store.run(run)? else { return Err(self.no_run(run)) };
-        self.judge_again(&last, &mut outcome.findings)?;
+        let life = self.settle_findings(&last, &mut outcome)?;
         apply(&outcome, timings, &mut last);
         last.updated_at = self.ambient.now();
         if !outcome.findings.is_empty() || last.attempt > 0 {
@@ -85,6 +83,9 @@ impl Runner {
                 coverage: outcome.coverage.clone(),
                 notes: outcome.notes.clone(),
                 rejected: outcome.rejected.clone(),
+                held_back: life.held_back,
+                moved: life.moved,
+                flip_flops: life.flip_flops,
             })?;
         }
         self.close(run, |record| apply(&outcome, timings, record))
@@ -104,36 +105,6 @@ impl Runner {
     pub(super) fn no_run(&self, run: &RunId) -> RunnerError {
         let path = self.store.root().join("runs.ndjson");
         RunnerError::Store(crate::store::StoreError::NoRun { id: run.to_string(), path })
-    }
-
-    /// Gives the findings the status they have, and lets the report change it where it is evidence.
-    fn judge_again(&self, run: &RunRecord, findings: &mut [Finding]) -> Result<(), RunnerError> {
-        if findings.is_empty() {
-            return Ok(());
-        }
-        let view = self.store.view()?;
-        let mut dispositions = Vec::new();
-        for finding in findings {
-            finding.status = present_status(&view, finding);
-            if finding.status.is_undecided() {
-                continue;
-            }
-            let last = self.store.last_disposition(&finding.finding_id)?;
-            let later = last.is_some_and(|(place, last)| match run.triage_bytes {
-                Some(bytes) => place >= bytes,
-                None => last.at > run.created_at,
-            });
-            let order = if later { ClaimOrder::SnapshotFirst } else { ClaimOrder::ClaimFirst };
-            let evidence = Evidence::Reported { run: &run.run_id, order, at: self.ambient.now() };
-            if let Some(disposition) = policy::next_status(finding, &evidence) {
-                finding.status = disposition.status;
-                dispositions.push(disposition);
-            }
-        }
-        if !dispositions.is_empty() {
-            self.store.append_dispositions(&dispositions)?;
-        }
-        Ok(())
     }
 
     /// Ends a run that has not begun, or not again, with the reason that its record has.
@@ -166,10 +137,6 @@ pub(super) fn status_of(reason: CancelReason) -> RunStatus {
         CancelReason::Superseded => RunStatus::Superseded,
         _ => RunStatus::Cancelled,
     }
-}
-
-fn present_status(view: &View, finding: &Finding) -> FindingStatus {
-    view.finding_index(finding.finding_id.as_str()).map_or(FindingStatus::Open, |index| view.finding(index).status)
 }
 
 /// An outcome of a run that could not do its work.

@@ -68,14 +68,16 @@ enum Line {
 enum Sort {
     Runs,
     Triage,
+    Mutes,
     Journal,
 }
 
 fn judge(sort: Sort, line: &[u8]) -> Line {
-    use crate::domain::{Disposition, JournalEntry, RunRecord};
+    use crate::domain::{Disposition, JournalEntry, Mute, RunRecord};
     let good = match sort {
         Sort::Runs => serde_json::from_slice::<RunRecord>(line).is_ok(),
         Sort::Triage => serde_json::from_slice::<Disposition>(line).is_ok(),
+        Sort::Mutes => serde_json::from_slice::<Mute>(line).is_ok(),
         Sort::Journal => serde_json::from_slice::<JournalEntry>(line).is_ok(),
     };
     if good {
@@ -86,6 +88,7 @@ fn judge(sort: Sort, line: &[u8]) -> Line {
     let plausible = match sort {
         Sort::Runs => text("run_id").is_some_and(RunId::is_valid) && text("status").is_some(),
         Sort::Triage => text("finding_id").is_some_and(FindingId::is_valid) && text("status").is_some(),
+        Sort::Mutes => text("kind").is_some() && text("action").is_some(),
         Sort::Journal => object.get("seq").is_some_and(Value::is_u64) && text("event").is_some(),
     };
     if plausible { Line::Newer } else { Line::Corrupt }
@@ -133,6 +136,7 @@ impl Store {
             let _lock = if mode == Mode::Repair { Some(StoreLock::take(&self.root)?) } else { None };
             check_lines(&self.runs_path(), Sort::Runs, mode, &mut report)?;
             check_lines(&self.triage_path(), Sort::Triage, mode, &mut report)?;
+            check_lines(&self.mutes_path(), Sort::Mutes, mode, &mut report)?;
             self.check_epoch(mode, &mut report)?;
         }
         for path in self.folder("events")? {
@@ -216,8 +220,7 @@ impl Store {
             report.files += 1;
             let Some(bytes) = files::read(&path)? else { continue };
             match super::parse::output(&bytes) {
-                Some((_, 0)) => {}
-                Some((_, newer)) => report.newer_lines += newer,
+                Some(lines) => report.newer_lines += lines.bad,
                 None => {
                     let mut problem =
                         Problem::of(&path, "cannot be read", "set aside; the run's journal stands in for it");

@@ -50,7 +50,7 @@ impl Header {
 
 /// Another version of revdeck may know other words or skip other lines, so it makes its own.
 fn format() -> u64 {
-    let mut words = vec![env!("CARGO_PKG_VERSION").to_owned(), "layout 4".to_owned()];
+    let mut words = vec![env!("CARGO_PKG_VERSION").to_owned(), "layout 6".to_owned()];
     words.push(format!("{} {}", size_of::<RunCol>(), size_of::<FindingCol>()));
     words.extend(RunStatus::ALL.iter().map(|word| word.to_string()));
     words.extend(FindingStatus::ALL.iter().map(|word| word.to_string()));

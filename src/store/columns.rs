@@ -5,7 +5,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::parse::{FindingLine, RunLine};
+use super::parse::{FindingLine, MovedLine, RunLine};
 use super::shelf::{Index, Shelf, Span, Text, hash};
 use super::view::{FindingRow, RunRow};
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
@@ -65,6 +65,8 @@ pub(super) struct FindingCol {
     path: u32,
     line_start: u32,
     line_end: u32,
+    /// The run in whose snapshot it stands at these lines of this path.
+    place_run: u32,
     title: Span,
 }
 
@@ -200,6 +202,8 @@ impl Columns {
             return Put::Kept;
         }
         let text = &mut self.finding_text;
+        // A later run may have seen it elsewhere, without reporting it.
+        let seen = old.filter(|old| old.place_run > run);
         let column = FindingCol {
             id: text.replace(old.map_or(Span::default(), |old| old.id), &line.finding_id),
             status: old.map_or(status, |old| old.status),
@@ -208,9 +212,10 @@ impl Columns {
             kind: line.kind as u8,
             first_run: old.map_or(run, |old| old.first_run.min(run)),
             last_run: run,
-            path: text.intern(&line.repo_relative_path),
-            line_start: line.line_start,
-            line_end: line.line_end,
+            path: seen.map_or_else(|| text.intern(&line.repo_relative_path), |seen| seen.path),
+            line_start: seen.map_or(line.line_start, |seen| seen.line_start),
+            line_end: seen.map_or(line.line_end, |seen| seen.line_end),
+            place_run: seen.map_or(run, |seen| seen.place_run),
             title: text.replace(old.map_or(Span::default(), |old| old.title), &line.title),
         };
         if let Some(row) = row {
@@ -223,6 +228,26 @@ impl Columns {
         let code = |row: usize| hash(seed, text.get(findings.at(row).id).as_bytes());
         self.finding_ids.insert(code(row), row, code);
         Put::New(row)
+    }
+
+    /// Puts a finding where a run saw it, unless a later run has reported or seen it. The row, when it is another place.
+    pub(super) fn move_finding(&mut self, run: usize, line: &MovedLine<'_>) -> Option<usize> {
+        let row = self.find_finding(&line.finding_id)?;
+        let old = self.findings.at(row);
+        let run = run as u32;
+        if run < old.place_run || line.line_start == 0 || line.line_end < line.line_start {
+            return None;
+        }
+        let path = self.finding_text.intern(&line.path);
+        let moved = FindingCol { path, line_start: line.line_start, line_end: line.line_end, place_run: run, ..old };
+        self.findings.set(row, moved);
+        Some(row)
+    }
+
+    /// The row of the run that reported a finding last, and of the one in whose snapshot it stands where it is.
+    pub(super) fn runs_of(&self, row: usize) -> (usize, usize) {
+        let column = self.findings.at(row);
+        (column.last_run as usize, column.place_run as usize)
     }
 
     /// A finding's present status; false when no run reported it (yet).
@@ -367,7 +392,9 @@ impl Columns {
         match self.put_finding(u32::MAX as usize, &line, row.status as u8) {
             Put::New(at) | Put::Replaced(at) => {
                 let column = self.findings.at(at);
-                self.findings.set(at, FindingCol { first_run, last_run, status: row.status as u8, ..column });
+                let place_run = last_run;
+                self.findings
+                    .set(at, FindingCol { first_run, last_run, place_run, status: row.status as u8, ..column });
                 at
             }
             Put::Kept => 0,

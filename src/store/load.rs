@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::columns::{Columns, FINDING_ID, FindingKey, Put, padded};
+use super::columns::{Columns, FindingKey, Put, padded};
 use super::live::Live;
 use super::parse;
 use super::shelf::{Shelf, hash};
@@ -196,10 +196,13 @@ impl Settled {
             match findings {
                 Findings::Moving => return true,
                 Findings::Output(bytes) => {
-                    let (findings, bad) = parse::output(&bytes).unwrap_or_default();
-                    self.bad.findings += bad as u32;
-                    for finding in &findings {
+                    let lines = parse::output(&bytes).unwrap_or_default();
+                    self.bad.findings += lines.bad as u32;
+                    for finding in &lines.findings {
                         self.put_finding(*row as usize, finding, &mut touched);
+                    }
+                    for moved in &lines.moved {
+                        touched.extend(self.columns.move_finding(*row as usize, moved).map(|row| row as u32));
                     }
                     self.fresh_files += 1;
                 }
@@ -495,7 +498,6 @@ impl Store {
 impl Settled {
     /// The statuses of the findings at hand, without parsing the lines of the others.
     fn recent_statuses(&mut self, store: &Store, live: &[Arc<Live>]) -> Result<(), StoreError> {
-        const BEFORE: &[u8] = b"{\"finding_id\":\"";
         let path = store.triage_path();
         let Some(file) = files::open_read(&path)? else { return Ok(()) };
         let fail = |error| StoreError::io("read", &path)(error);
@@ -508,10 +510,7 @@ impl Settled {
             if !std::mem::replace(&mut whole, true) {
                 return;
             }
-            // As this version writes its lines, the id stands first.
-            let id = line.strip_prefix(BEFORE).and_then(|rest| rest.get(..FINDING_ID));
-            let id = id.and_then(|id| std::str::from_utf8(id).ok());
-            if id.is_none_or(|id| moving.contains(id) || self.columns.find_finding(id).is_some())
+            if parse::id_in_front(line).is_none_or(|id| moving.contains(id) || self.columns.find_finding(id).is_some())
                 && let Some(line) = parse::triage(line)
             {
                 self.put_status(&line);

@@ -13,6 +13,8 @@
 //! | `pulse` | what a working run is doing this moment |
 //! | `output` | outputs, findings by id, dispositions |
 //! | [`triage`] | undo and redo, pure |
+//! | `said` | what was last said about findings, and the engine's word after it |
+//! | `mutes` | the kinds of findings that are not raised |
 //! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
 //! | `load`, `checkpoint`, `view` | from files to a [`View`], the derived file that makes it quick |
 //! | `tail` | waiting for changes |
@@ -29,11 +31,13 @@ mod lines;
 mod live;
 mod load;
 mod lock;
+mod mutes;
 mod output;
 mod parse;
 mod prune;
 mod pulse;
 mod record;
+mod said;
 mod shelf;
 mod spending;
 mod tail;
@@ -45,6 +49,7 @@ pub use error::StoreError;
 pub use journal::{Follow, Journal};
 pub use prune::Pruned;
 pub use pulse::{Pulse, PulseState, PulseWriter};
+pub use said::LastSaid;
 pub use spending::{Paid, Spending, Total};
 pub use tail::{Changed, Stopper, Tail};
 pub use view::{FindingRow, RunRow, View, ViewBuilder};
@@ -134,6 +139,10 @@ impl Store {
 
     fn triage_path(&self) -> PathBuf {
         self.root.join("triage.ndjson")
+    }
+
+    fn mutes_path(&self) -> PathBuf {
+        self.root.join("mutes.ndjson")
     }
 
     fn journal_path(&self, id: &str) -> PathBuf {

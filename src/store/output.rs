@@ -12,7 +12,6 @@ use super::files::{self, Existing};
 use super::{Store, StoreError, View};
 use crate::domain::{
     Coverage, Disposition, Finding, FindingId, FindingStatus, Opinion, RunEvent, RunId, RunOutput, RunRecord,
-    SCHEMA_VERSION,
 };
 
 #[derive(Deserialize)]
@@ -29,6 +28,12 @@ struct Parts<'a> {
     notes: Vec<String>,
     #[serde(default)]
     rejected: Vec<crate::domain::Rejected>,
+    #[serde(borrow, default)]
+    held_back: Vec<&'a RawValue>,
+    #[serde(default)]
+    moved: Vec<crate::domain::Moved>,
+    #[serde(default)]
+    flip_flops: Vec<crate::domain::FlipFlop>,
 }
 
 /// Reads an output finding by finding; `None` when it is none at all.
@@ -48,7 +53,18 @@ pub(super) fn parse(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> 
         ));
     }
     let coverage = parts.coverage.and_then(|coverage| serde_json::from_str(coverage.get()).ok()).unwrap_or_default();
-    Some(RunOutput { version: parts.version, run, findings, coverage, notes, rejected: parts.rejected })
+    let held_back = parts.held_back.iter().filter_map(|held| serde_json::from_str(held.get()).ok()).collect();
+    Some(RunOutput {
+        version: parts.version,
+        run,
+        findings,
+        coverage,
+        notes,
+        rejected: parts.rejected,
+        held_back,
+        moved: parts.moved,
+        flip_flops: parts.flip_flops,
+    })
 }
 
 impl Store {
@@ -76,14 +92,7 @@ impl Store {
             return Ok(Some(output));
         }
         let Some(run) = self.run(id)? else { return Ok(None) };
-        let mut output = RunOutput {
-            version: SCHEMA_VERSION,
-            coverage: run.coverage.clone(),
-            run,
-            findings: Vec::new(),
-            notes: Vec::new(),
-            rejected: Vec::new(),
-        };
+        let mut output = RunOutput::new(run);
         let mut seen: HashMap<FindingId, usize> = HashMap::new();
         let mut coverage = Coverage::default();
         for entry in self.read_journal(id)? {
@@ -160,11 +169,12 @@ impl Store {
         finding.status = row.status;
         finding.first_run_id = first;
         finding.last_run_id = last;
+        view.place(index, &mut finding);
         Ok(Some(finding))
     }
 
     /// A finding as one run reported it, whatever became of it since.
-    fn reported(&self, run: &RunId, id: &FindingId) -> Result<Option<Finding>, StoreError> {
+    pub fn reported(&self, run: &RunId, id: &FindingId) -> Result<Option<Finding>, StoreError> {
         if let Some(bytes) = files::read(&self.output_path(run.as_str()))?
             && let Ok(parts) = serde_json::from_slice::<Parts<'_>>(&bytes)
         {
@@ -174,7 +184,9 @@ impl Store {
         }
         let entries = self.read_journal(run)?;
         Ok(entries.into_iter().rev().find_map(|entry| match entry.event {
-            RunEvent::Finding { finding } if finding.finding_id == *id => Some(*finding),
+            RunEvent::Finding { finding } | RunEvent::Restated { finding, .. } if finding.finding_id == *id => {
+                Some(*finding)
+            }
             _ => None,
         }))
     }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::columns::FINDING_ID;
 use crate::domain::{FindingCounts, FindingId, FindingStatus, Kind, Priority, RunId, RunStatus, Severity, Time, Usage};
 
 /// Counts of a run's coverage.
@@ -105,6 +106,26 @@ impl FindingLine<'_> {
     }
 }
 
+/// Where a run saw an earlier finding.
+#[derive(Debug, Deserialize)]
+pub(super) struct MovedLine<'a> {
+    #[serde(borrow)]
+    pub(super) finding_id: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) path: Cow<'a, str>,
+    pub(super) line_start: u32,
+    pub(super) line_end: u32,
+}
+
+/// What the tables take from an output.
+#[derive(Debug, Default)]
+pub(super) struct OutputLines<'a> {
+    pub(super) findings: Vec<FindingLine<'a>>,
+    pub(super) moved: Vec<MovedLine<'a>>,
+    /// Findings that could not be read.
+    pub(super) bad: usize,
+}
+
 /// A line of `triage.ndjson`.
 #[derive(Debug, Deserialize)]
 pub(super) struct TriageLine<'a> {
@@ -137,31 +158,39 @@ pub(super) fn triage(line: &[u8]) -> Option<TriageLine<'_>> {
     serde_json::from_slice(line).ok().filter(|line: &TriageLine<'_>| FindingId::is_valid(&line.finding_id))
 }
 
+/// The id of the finding that a line of `triage.ndjson` is about, without parsing it: as this version writes its lines,
+/// the id stands first.
+pub(super) fn id_in_front(line: &[u8]) -> Option<&str> {
+    let id = line.strip_prefix(b"{\"finding_id\":\"").and_then(|rest| rest.get(..FINDING_ID));
+    id.and_then(|id| std::str::from_utf8(id).ok())
+}
+
 pub(super) fn finding(json: &RawValue) -> Option<FindingLine<'_>> {
     serde_json::from_str(json.get()).ok().filter(|line: &FindingLine<'_>| FindingId::is_valid(&line.finding_id))
 }
 
-/// The findings of an output, and how many of them could not be read; `None` when the file is no output.
-pub(super) fn output(json: &[u8]) -> Option<(Vec<FindingLine<'_>>, usize)> {
+/// What an output says; `None` when the file is none.
+pub(super) fn output(json: &[u8]) -> Option<OutputLines<'_>> {
     #[derive(Deserialize)]
     struct Whole<'a> {
         #[serde(borrow)]
         findings: Vec<FindingLine<'a>>,
+        #[serde(borrow, default)]
+        moved: Vec<MovedLine<'a>>,
     }
     #[derive(Deserialize)]
     struct Parts<'a> {
         #[serde(borrow)]
         findings: Vec<&'a RawValue>,
+        #[serde(borrow, default)]
+        moved: Vec<MovedLine<'a>>,
     }
-    if let Ok(whole) = serde_json::from_slice::<Whole<'_>>(json) {
-        let all = whole.findings.len();
-        let mut findings = whole.findings;
+    if let Ok(Whole { mut findings, moved }) = serde_json::from_slice(json) {
+        let all = findings.len();
         findings.retain(|line| FindingId::is_valid(&line.finding_id));
-        let bad = all - findings.len();
-        return Some((findings, bad));
+        return Some(OutputLines { bad: all - findings.len(), findings, moved });
     }
-    let parts: Parts<'_> = serde_json::from_slice(json).ok()?;
-    let findings: Vec<_> = parts.findings.iter().filter_map(|part| finding(part)).collect();
-    let bad = parts.findings.len() - findings.len();
-    Some((findings, bad))
+    let Parts { findings: parts, moved } = serde_json::from_slice(json).ok()?;
+    let findings: Vec<_> = parts.iter().filter_map(|part| finding(part)).collect();
+    Some(OutputLines { bad: parts.len() - findings.len(), findings, moved })
 }

@@ -10,7 +10,7 @@ use super::columns::Columns;
 use super::live::Live;
 use super::load::Settled;
 use super::shelf::Shelf;
-use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
+use crate::domain::{Finding, FindingStatus, Kind, LineRange, Priority, RunStatus, Severity};
 
 /// A run in a list. Times are milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,6 +71,13 @@ pub struct FindingRow<'a> {
     pub line_start: u32,
     pub line_end: u32,
     pub title: &'a str,
+}
+
+impl FindingRow<'_> {
+    /// The lines of the anchor.
+    pub fn lines(&self) -> LineRange {
+        LineRange::new(self.line_start, self.line_end)
+    }
 }
 
 /// All runs and findings. Index 0 is the newest run; findings are in the order of the runs that last reported them, then
@@ -134,6 +141,39 @@ impl View {
         let row = self.columns.find_finding(id)?;
         let rank = self.finding_rank.get_or_init(|| rank(self.columns.findings.len(), self.finding_order.iter()));
         rank.get(row).map(|index| *index as usize).filter(|index| *index < self.finding_order.len())
+    }
+
+    /// The index of the run that reported a finding last.
+    pub fn reported_by(&self, index: usize) -> Option<usize> {
+        self.run_of(index, |(reported, _)| reported)
+    }
+
+    /// The index of the run in whose snapshot a finding stands at the lines of its row: the one that reported it last, or
+    /// a later one that saw it there.
+    pub fn placed_by(&self, index: usize) -> Option<usize> {
+        self.run_of(index, |(_, placed)| placed)
+    }
+
+    fn run_of(&self, index: usize, which: impl FnOnce((usize, usize)) -> usize) -> Option<usize> {
+        let row = (index < self.finding_order.len()).then(|| self.finding_order.at(index) as usize)?;
+        let rank = self.run_rank.get_or_init(|| rank(self.columns.runs.len(), self.run_order.iter().copied()));
+        let index = *rank.get(which(self.columns.runs_of(row)))? as usize;
+        (index < self.run_order.len()).then_some(index)
+    }
+
+    /// Puts a finding, as a run reported it, where it stands now. Code that moved is the same code: what its suggestion
+    /// replaces moves with it.
+    pub fn place(&self, index: usize, finding: &mut Finding) {
+        let row = self.finding(index);
+        if row.line_start == 0 || (finding.repo_relative_path == row.path && finding.lines() == row.lines()) {
+            return;
+        }
+        if let Some(lines) = finding.suggestion.as_mut().and_then(|suggestion| suggestion.lines.as_mut()) {
+            let moved = |line: u32| (line + row.line_start).saturating_sub(finding.line_start).max(1);
+            *lines = LineRange::new(moved(lines.start), moved(lines.end));
+        }
+        row.path.clone_into(&mut finding.repo_relative_path);
+        (finding.line_start, finding.line_end) = (row.line_start, row.line_end);
     }
 
     /// Bytes of memory that the tables hold, those shared with other views included.

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use super::highlight::Highlighter;
 use super::loaded::{
-    Diff, DiffHunk, DiffLine, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Side, Spans, TurnsPage,
+    Diff, DiffHunk, DiffLine, Excerpt, FilePage, FindingPage, LedgerText, Loaded, RunPage, Seen, Side, Spans, TurnsPage,
 };
 use super::message::{FileRow, FileState, Subject, Tab};
 use super::turns::Conversation;
-use crate::domain::{Finding, FindingId, RunId, RunRecord, Scope, text};
+use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
 use crate::git::{Change, FileChange, Filter, LineOrigin, Repo};
+use crate::policy;
 use crate::store::{Follow, Store, View};
 
 /// Lines of code shown before and after the anchor.
@@ -111,11 +112,15 @@ impl Loader {
         };
         let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
         let run = self.record(finding.last_run_id.as_str()).ok();
-        let file = run.as_ref().and_then(|run| self.file_lines(&run.snapshot_commit, &finding.repo_relative_path));
+        let seen = self.seen(view, &finding);
+        let offer = self.offer(view, &finding);
+        let placed = seen.as_ref().map(|seen| &seen.run).or(run.as_ref());
+        let snapshot = placed.map(|run| run.snapshot_commit.clone());
+        let file = snapshot.and_then(|snapshot| self.file_lines(&snapshot, &finding.repo_relative_path));
         let code = excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()));
         let first = code.first as usize;
         let count = code.lines.len();
-        let mut page = FindingPage { finding, history, run, code };
+        let mut page = FindingPage { finding, history, run, seen, offer, code };
         let Some(file) = file.filter(|_| page.code.note.is_none()) else {
             let lines: Vec<String> = page.code.lines.clone();
             page.code.spans = self.spans(&page.finding.repo_relative_path, &lines, 0, count);
@@ -127,6 +132,30 @@ impl Loader {
         let from = first.saturating_sub(1);
         page.code.spans = self.spans(&page.finding.repo_relative_path, &file, from, from + count);
         show(Loaded::Finding(Box::new(page)));
+    }
+
+    /// The run that saw a finding's code elsewhere after it was reported.
+    fn seen(&self, view: &View, finding: &Finding) -> Option<Seen> {
+        let index = view.finding_index(finding.finding_id.as_str())?;
+        let (reported_by, placed_by) = (view.reported_by(index)?, view.placed_by(index)?);
+        if reported_by == placed_by {
+            return None;
+        }
+        let reported = self.store.reported(&finding.last_run_id, &finding.finding_id).ok()??;
+        let lines = crate::report::text::lines_of(reported.line_start, reported.line_end);
+        let run = self.record(view.run(placed_by).id).ok()?;
+        Some(Seen { run, reported: format!("{}:{lines}", reported.repo_relative_path) })
+    }
+
+    /// Whether muting the kind of a dismissed finding is offered.
+    fn offer(&self, view: &View, finding: &Finding) -> Option<policy::Offer> {
+        let row = view.finding(view.finding_index(finding.finding_id.as_str())?);
+        if row.status != FindingStatus::Dismissed {
+            return None;
+        }
+        let muted = self.store.muted().ok()?;
+        let rows = (0..view.finding_count()).map(|index| view.finding(index)).filter(|row| row.kind == finding.kind);
+        policy::offers(rows.map(|row| (row.kind, row.status)), |kind| muted.contains_key(&kind)).pop()
     }
 
     fn spans(&mut self, path: &str, lines: &[String], from: usize, to: usize) -> Vec<Spans> {
@@ -216,9 +245,11 @@ impl Loader {
         let run = self.run_of(view, subject)?;
         let (path, anchor) = match subject {
             Subject::Finding(id) => {
-                let row = view.finding_index(id).map(|index| view.finding(index));
-                let row = row.ok_or("the store no longer has this finding")?;
-                (Some(row.path.to_owned()), Some((row.line_start, row.line_end)))
+                // The change that it was found in, at the lines that it had there.
+                let id = id.parse().map_err(|error| format!("{error}"))?;
+                let reported = self.store.reported(&run.run_id, &id).map_err(|error| error.to_string())?;
+                let finding = reported.ok_or("the store no longer has this finding")?;
+                (Some(finding.repo_relative_path), Some((finding.line_start, finding.line_end)))
             }
             Subject::File { path, .. } => (Some(path.clone()), None),
             Subject::Run(_) | Subject::Nothing => (None, None),

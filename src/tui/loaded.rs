@@ -3,6 +3,7 @@
 use super::theme::Role;
 use super::turns::Conversation;
 use crate::domain::{Disposition, Finding, JournalEntry, RunOutput, RunRecord};
+use crate::policy::Offer;
 
 /// What was loaded for a subject and a tab.
 #[derive(Debug, Clone)]
@@ -35,7 +36,19 @@ pub struct FindingPage {
     pub history: Vec<Disposition>,
     /// The run that last reported it.
     pub run: Option<RunRecord>,
+    /// A later run that saw the code elsewhere, and where it was reported; the code shown is of its snapshot.
+    pub seen: Option<Seen>,
+    /// Its kind was only ever dismissed.
+    pub offer: Option<Offer>,
     pub code: Excerpt,
+}
+
+/// That code has moved since it was reported.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub run: RunRecord,
+    /// As in a list.
+    pub reported: String,
 }
 
 /// Lines of a file of the snapshot.

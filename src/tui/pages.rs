@@ -116,6 +116,11 @@ fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         doc.blank();
         doc.field(status.word(), NAMES, Role::of_status(status), &last.reason, width);
     }
+    if let Some(offer) = page.offer.filter(|_| status == FindingStatus::Dismissed) {
+        let (kind, times) = (offer.kind, offer.dismissed);
+        let text = format!("{times} of this kind dismissed, none addressed: `revdeck mute {kind}` holds them back.");
+        doc.paragraph(Role::Muted, &text, width);
+    }
     if !finding.explanation.is_empty() {
         doc.blank();
         doc.paragraph(Role::Normal, &finding.explanation, width);
@@ -170,7 +175,8 @@ fn code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         }
         return;
     }
-    let from = page.run.as_ref().map_or("", |run| short(&run.snapshot_commit));
+    let placed = page.seen.as_ref().map(|seen| &seen.run).or(page.run.as_ref());
+    let from = placed.map_or("", |run| short(&run.snapshot_commit));
     doc.heading("Code", excerpt.note.unwrap_or(from));
     let (start, end) = (page.finding.line_start, page.finding.line_end);
     let digits = digits(excerpt.first + excerpt.lines.len() as u32);
@@ -272,6 +278,11 @@ fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         entry(doc, reported, last);
     } else {
         entry(doc, reported, first);
+    }
+    if let Some(seen) = &page.seen {
+        let place = place(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
+        let what = format!("seen at {place} by run {}; reported at {}", seen.run.run_id, seen.reported);
+        entry(doc, when(seen.run.created_at), what);
     }
     for line in &page.history {
         let who = match line.actor {

@@ -1,6 +1,7 @@
 //! The cockpit from the outside: messages in, commands and screens out; no terminal, no clock.
 
 mod flow;
+mod life;
 mod screens;
 mod support;
 mod turns;

@@ -1,6 +1,7 @@
 //! Integration tests: git. Repositories are made by git itself.
 
 mod checkout;
+mod follow;
 mod listing;
 mod partial;
 

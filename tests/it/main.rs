@@ -6,6 +6,7 @@ mod command;
 mod env;
 mod git;
 mod http;
+mod life;
 mod llm;
 mod regressions;
 mod reports;

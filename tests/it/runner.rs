@@ -325,7 +325,9 @@ fn what_was_decided_meets_the_next_report() {
     let output = place.output(&again).expect("an output");
     let status = |id| output.findings.iter().find(|finding| finding.finding_id == id).map(|finding| finding.status);
     assert_eq!(status(addressed.clone()), Some(FindingStatus::Unresolved));
-    assert_eq!(status(dismissed.clone()), Some(FindingStatus::Dismissed));
+    assert_eq!(status(dismissed.clone()), None, "it is not raised again");
+    let held: Vec<_> = output.held_back.iter().map(|held| (&held.finding.finding_id, held.finding.status)).collect();
+    assert_eq!(held, [(dismissed, FindingStatus::Dismissed)], "and it is kept");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use proptest::prelude::{ProptestConfig, Strategy, prop_assert_eq, proptest};
 use revdeck::domain::*;
 use revdeck::store::*;
 
+mod moved;
 #[path = "../../benches/support/sample.rs"]
 mod sample;
 mod sound;
@@ -101,8 +102,7 @@ fn create(store: &Store, n: usize, status: RunStatus) {
 fn finish(store: &Store, n: usize, findings: &[usize]) {
     let run = store.update_run(&run_id(n), at(0), |run| run.status = RunStatus::Resolving).expect("resolving");
     let findings: Vec<Finding> = findings.iter().map(|f| finding(*f, n)).collect();
-    let output =
-        RunOutput { version: 1, run, findings, coverage: Coverage::default(), notes: Vec::new(), rejected: Vec::new() };
+    let output = RunOutput { findings, coverage: Coverage::default(), ..RunOutput::new(run) };
     store.write_output(&output).expect("the output");
     store.update_run(&run_id(n), at(0), |run| run.status = RunStatus::Completed).expect("completed");
 }

@@ -300,6 +300,8 @@ pub fn page(n: u32, run: u32) -> Box<Loaded> {
         },
         history: Vec::new(),
         run: None,
+        seen: None,
+        offer: None,
         code: Excerpt { first: 27, lines: code.lines().map(str::to_owned).collect(), spans: Vec::new(), note: None },
     })))
 }

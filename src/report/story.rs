@@ -1,0 +1,100 @@
+//! What became of a finding: who decided what, where it was reported and where it stands now.
+
+use serde_json::{Value, json};
+
+use super::look::Look;
+use super::text::lines_of;
+use crate::domain::text::one_line;
+use crate::domain::{Actor, Disposition, FindingId, LineRange, RunId};
+use crate::policy::resolution;
+
+/// Lines of a file in the snapshot of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub run: RunId,
+    pub path: String,
+    pub lines: LineRange,
+}
+
+/// The life of a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Story {
+    /// Oldest first.
+    pub history: Vec<Disposition>,
+    /// Where it was reported last.
+    pub reported: Place,
+    /// Where its code was seen last.
+    pub place: Place,
+    /// The addressed finding that this one asks to undo.
+    pub undoes: Option<FindingId>,
+}
+
+impl Place {
+    fn json(&self) -> Value {
+        json!({
+            "run_id": self.run,
+            "repo_relative_path": self.path,
+            "line_start": self.lines.start,
+            "line_end": self.lines.end,
+        })
+    }
+
+    fn words(&self) -> String {
+        format!("{}:{}", one_line(&self.path), lines_of(self.lines.start, self.lines.end))
+    }
+}
+
+impl Story {
+    /// A line each for what the history alone does not say.
+    pub fn text(&self, look: &Look) -> String {
+        let mut text = String::new();
+        if self.place != self.reported {
+            text.push_str(&format!(
+                "reported at {} in the snapshot of run {}, seen at {} by run {}\n",
+                self.reported.words(),
+                self.reported.run,
+                self.place.words(),
+                self.place.run
+            ));
+        }
+        if let Some(resolution) = resolution(&self.history) {
+            let claimed = resolution.claimed.map(|line| {
+                let who = match line.actor {
+                    Actor::User => "the user",
+                    Actor::Assistant => "an assistant",
+                    Actor::Engine => "revdeck",
+                };
+                format!("claimed by {who} {} ago", look.age(line.at))
+            });
+            let confirmed = match resolution.confirmed.and_then(|line| line.run_id.as_ref()) {
+                Some(run) => format!("confirmed by run {run}"),
+                None => "not confirmed by a review yet".to_owned(),
+            };
+            let said: Vec<String> = claimed.into_iter().chain([confirmed]).collect();
+            text.push_str(&format!("addressed: {}\n", said.join(", ")));
+        }
+        if let Some(earlier) = &self.undoes {
+            text.push_str(&format!("flip-flop: it asks to undo what {earlier} asked for\n"));
+        }
+        text
+    }
+
+    /// The keys beside `finding`: `history`, `place`, `reported`, `resolution`, `undoes`.
+    pub fn json(&self) -> [(&'static str, Value); 5] {
+        let resolution = resolution(&self.history).map(|resolution| {
+            json!({
+                "claimed_by": resolution.claimed.map(|line| line.actor),
+                "claimed_at": resolution.claimed.map(|line| line.at),
+                "confirmed_by_run": resolution.confirmed.and_then(|line| line.run_id.as_ref()),
+                "confirmed_at": resolution.confirmed.map(|line| line.at),
+            })
+        });
+        [
+            ("history", json!(self.history)),
+            ("place", self.place.json()),
+            ("reported", self.reported.json()),
+            ("resolution", resolution.unwrap_or_default()),
+            ("undoes", json!(self.undoes)),
+        ]
+    }
+}

@@ -1,0 +1,310 @@
+//! What the end of a run means for the findings there are: recognised, held back, followed and judged.
+//!
+//! Invariants: the policy decides, this room brings it the code and the records; what cannot be read is no evidence;
+//! nothing here keeps a run from ending. A run that is settled a second time, because whoever did it first died, comes to
+//! the same: what it has said already stands behind its snapshot.
+
+mod answer;
+mod earlier;
+mod ground;
+mod hold;
+mod recheck;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use self::earlier::Known;
+use self::ground::Ground;
+use self::hold::Held;
+use self::recheck::{Answer, Recheck};
+use super::{Runner, RunnerError};
+use crate::domain::text::count;
+use crate::domain::{
+    Disposition, Finding, FindingCounts, FindingId, FindingStatus, FlipFlop, HeldBack, LeftOutReason, LineRange, Moved,
+    RunRecord, RunStatus,
+};
+use crate::policy::anchor::Stand;
+use crate::policy::{self, ClaimOrder, DETERMINISTIC, Evidence, Extent, Present, Reach, Seen, Sight, Silence};
+use crate::review::{Outcome, summary};
+use crate::store::{LastSaid, View};
+
+/// What a run's output says about findings that it does not raise.
+#[derive(Debug, Default)]
+pub(super) struct Life {
+    pub held_back: Vec<HeldBack>,
+    pub moved: Vec<Moved>,
+    pub flip_flops: Vec<FlipFlop>,
+}
+
+/// A run that is being settled.
+struct Settling<'a> {
+    runner: &'a Runner,
+    run: &'a RunRecord,
+    view: Arc<View>,
+    /// The run's scope, written.
+    scope: String,
+    status: RunStatus,
+    extent: Extent,
+}
+
+/// What the run put before its reviewer.
+struct Coverage {
+    hunks: HashMap<String, Vec<LineRange>>,
+    /// Paths that its change takes away.
+    deleted: HashSet<String>,
+}
+
+impl Runner {
+    /// Lets the end of a run act on all findings: those that it reports get the id and the status that they have, those
+    /// that are not to be raised are taken out, and the earlier ones that it can judge are judged. Dispositions are
+    /// stored when this returns; the rest is for the output.
+    pub(super) fn settle_findings(&self, run: &RunRecord, outcome: &mut Outcome) -> Result<Life, RunnerError> {
+        // One that never began has seen nothing.
+        if run.attempt == 0 && outcome.findings.is_empty() {
+            return Ok(Life::default());
+        }
+        let whole = outcome.status == RunStatus::Completed && outcome.failure.is_none();
+        let extent = if whole { Extent::Whole } else { Extent::Partial };
+        Settling::new(self, run, outcome.status, extent)?.settle(outcome)
+    }
+}
+
+/// What evidence makes of a finding, given what was said about it last.
+fn judge(
+    runner: &Runner,
+    run: &RunRecord,
+    id: &FindingId,
+    present: Present,
+    seen: Seen,
+    said: &LastSaid,
+) -> Option<Disposition> {
+    let later = said.about(id).is_some_and(|(place, last)| match run.triage_bytes {
+        Some(bytes) => *place >= bytes,
+        None => last.at > run.created_at,
+    });
+    let order = if later { ClaimOrder::SnapshotFirst } else { ClaimOrder::ClaimFirst };
+    policy::next_status(id, present, &Evidence { seen, run: &run.run_id, order, at: runner.ambient.now() })
+}
+
+impl<'a> Settling<'a> {
+    fn new(runner: &'a Runner, run: &'a RunRecord, status: RunStatus, extent: Extent) -> Result<Self, RunnerError> {
+        let (view, scope) = (runner.store.view()?, run.scope.to_string());
+        Ok(Self { runner, run, view, scope, status, extent })
+    }
+
+    fn settle(&self, outcome: &mut Outcome) -> Result<Life, RunnerError> {
+        let mut ground = self.ground();
+        let candidates = ground.as_ref().map(|ground| self.candidates(ground, outcome)).unwrap_or_default();
+        let concerned = candidates.iter().map(|candidate| self.view.finding(candidate.index).id);
+        let about: HashSet<&str> = concerned.chain(ids(&outcome.findings)).collect();
+        let said = self.runner.store.last_said(&about)?;
+        let mut known = Vec::new();
+        if let Some(ground) = &mut ground {
+            known = candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, ground)).collect();
+            self.recognise(ground, &known, &mut outcome.findings);
+        }
+        let raised: HashSet<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        let mut life = Life::default();
+        let mut dispositions = Vec::new();
+        for finding in &mut outcome.findings {
+            let present = Present::of(said.about(&finding.finding_id).map(|(_, last)| last));
+            finding.status = present.status();
+            // Old code tells nothing about what became of a finding since.
+            if self.sight().layer() > policy::Layer::Past
+                && let Some(line) = self.judge(&finding.finding_id, present, Seen::Raised, &said)
+            {
+                finding.status = line.status;
+                dispositions.push(line);
+            }
+        }
+        if let Some(ground) = &mut ground {
+            let coverage = Coverage::of(outcome);
+            let mut recheck = None;
+            for known in known.iter().filter(|known| !raised.contains(&known.id)) {
+                let (seen, moved) = self.look_at(known, ground, &coverage, &mut recheck);
+                dispositions.extend(seen.and_then(|seen| self.judge(&known.id, known.present, seen, &said)));
+                life.moved.extend(moved);
+            }
+            life.flip_flops = self.flip_flops(ground, &outcome.findings);
+        }
+        let reports = std::mem::take(&mut outcome.findings);
+        let before = FindingCounts::of(&reports);
+        let Held { raised, held_back } = self.hold_back(reports, &said, ground.as_mut())?;
+        (outcome.findings, life.held_back) = (raised, held_back);
+        self.tell(outcome, &mut life, &dispositions, before);
+        self.runner.store.append_unless_said(dispositions, &said)?;
+        Ok(life)
+    }
+
+    fn sight(&self) -> Sight<'_> {
+        Sight {
+            scope: &self.scope,
+            branch: &self.run.branch,
+            worktree: &self.run.worktree,
+            head: &self.run.head_commit,
+            snapshot: &self.run.snapshot_commit,
+        }
+    }
+
+    fn judge(&self, id: &FindingId, present: Present, seen: Seen, said: &LastSaid) -> Option<Disposition> {
+        judge(self.runner, self.run, id, present, seen, said)
+    }
+
+    /// What the run saw of a finding that it did not report, and where that stands now if it has moved.
+    fn look_at(
+        &self,
+        known: &Known,
+        ground: &mut Ground<'_>,
+        coverage: &Coverage,
+        recheck: &mut Option<Recheck>,
+    ) -> (Option<Seen>, Option<Moved>) {
+        let Some(reach) = known.reach else { return (None, None) };
+        let moved = |path: &str, lines: LineRange| {
+            (path != known.path || lines != known.lines).then(|| Moved::new(known.id.clone(), path, lines))
+        };
+        let touched = reach == Reach::Everywhere || coverage.has(&known.path, &known.stand);
+        match &known.stand {
+            Stand::Unchanged { path, lines } => (None, moved(path, *lines)),
+            _ if known.present == Present::Dismissed => (None, None),
+            Stand::Changed { path, lines } if coverage.has(&known.path, &known.stand) => {
+                let silence = Silence { reviewer: &self.run.reviewer, status: self.status, extent: self.extent };
+                if !policy::confirms(&silence, &known.reviewer, known.kind) {
+                    return (None, None);
+                }
+                if self.run.reviewer != DETERMINISTIC {
+                    return (Some(Seen::NotRaised), None);
+                }
+                let recheck = recheck.get_or_insert_with(|| Recheck::new(&self.runner.settings.smells));
+                match recheck.ask((path, || ground.content(path)), known.kind, (*lines, known.length())) {
+                    Answer::StillThere(lines) => (Some(Seen::StillThere), moved(path, lines)),
+                    Answer::NotThere => (Some(Seen::NotRaised), None),
+                    Answer::Unknown => (None, None),
+                }
+            }
+            Stand::Changed { .. } => (None, None),
+            Stand::Deleted { .. } => (touched.then_some(Seen::CodeDeleted), None),
+            Stand::FileGone => (touched.then_some(Seen::FileGone), None),
+        }
+    }
+
+    /// Findings that ask for the code as it was before an earlier finding was addressed.
+    fn flip_flops(&self, ground: &mut Ground<'_>, findings: &[Finding]) -> Vec<FlipFlop> {
+        let replacing: Vec<&Finding> = findings.iter().filter(|finding| replacement(finding).is_some()).collect();
+        if replacing.is_empty() {
+            return Vec::new();
+        }
+        let paths: HashSet<&str> = replacing.iter().map(|finding| finding.repo_relative_path.as_str()).collect();
+        let addressed = self.addressed(ground, &paths);
+        let mut found = Vec::new();
+        for finding in replacing {
+            let path = finding.repo_relative_path.as_str();
+            let there = |stand: &Stand| stand.place().is_none_or(|(place, _)| place == path);
+            let mut candidates = addressed.iter().filter(|known| known.id != finding.finding_id && there(&known.stand));
+            let Some(text) = ground.content(path).and_then(|text| applied(&text, finding)) else { continue };
+            let undone = candidates.find(|known| {
+                let changed = !matches!(known.stand, Stand::Unchanged { .. });
+                let then = ground.would_stand(&known.snapshot, &known.path, known.lines, (path, &text));
+                changed && matches!(then, Some(Stand::Unchanged { .. }))
+            });
+            found.extend(
+                undone.map(|known| FlipFlop { finding_id: finding.finding_id.clone(), undoes: known.id.clone() }),
+            );
+        }
+        found
+    }
+
+    /// Puts into words what was done, for whoever looks at the run.
+    fn tell(&self, outcome: &mut Outcome, life: &mut Life, dispositions: &[Disposition], before: FindingCounts) {
+        for flip in &life.flip_flops {
+            let finding = outcome.findings.iter_mut().find(|finding| finding.finding_id == flip.finding_id);
+            let text = format!("This asks to undo what {} asked for, which was addressed.", flip.undoes);
+            if let Some(finding) = finding {
+                finding.explanation = [finding.explanation.as_str(), &text].join(" ").trim().to_owned();
+            }
+            outcome
+                .notes
+                .push(format!("{} is a flip-flop: it asks to undo what {} asked for", flip.finding_id, flip.undoes));
+        }
+        let raised: HashSet<&str> = ids(&outcome.findings).collect();
+        let judged = |status| {
+            let earlier = dispositions.iter().filter(|line| !raised.contains(line.finding_id.as_str()));
+            earlier.filter(|line| line.status == status).count()
+        };
+        for (status, what) in [
+            (FindingStatus::Addressed, "confirmed as addressed"),
+            (FindingStatus::Obsolete, "obsolete: the code is gone"),
+            (FindingStatus::Unresolved, "unresolved: the problem is still there"),
+        ] {
+            match judged(status) {
+                0 => {}
+                n => outcome.notes.push(format!("{} {what}", count(n, "earlier finding"))),
+            }
+        }
+        if life.held_back.is_empty() {
+            return;
+        }
+        outcome.notes.extend(hold::notes(&life.held_back));
+        outcome.counts = FindingCounts::of(&outcome.findings);
+        let (was, is) = (
+            summary(outcome.status, &before, &outcome.coverage),
+            summary(outcome.status, &outcome.counts, &outcome.coverage),
+        );
+        outcome.summary = outcome.summary.replacen(&was, &is, 1);
+        outcome.summary.push_str(&format!("; {} held back", life.held_back.len()));
+    }
+}
+
+impl Coverage {
+    fn of(outcome: &Outcome) -> Self {
+        let files = outcome.coverage.files.iter().map(|file| (file.path.clone(), file.hunks.clone()));
+        let deleted = outcome.coverage.left_out.iter().filter(|file| file.reason == LeftOutReason::Deleted);
+        Self {
+            hunks: files.collect(),
+            // Of a run that did not come to its end the list is only a plan.
+            deleted: match outcome.status {
+                RunStatus::Completed => deleted.map(|file| file.path.clone()).collect(),
+                _ => HashSet::new(),
+            },
+        }
+    }
+
+    /// Whether the run covered the place at which something stands or stood, in a file that was called `old_path`.
+    fn has(&self, old_path: &str, stand: &Stand) -> bool {
+        let (path, lines) = match stand {
+            Stand::Unchanged { path, lines } | Stand::Changed { path, lines } => (path, *lines),
+            // A hunk that only takes away names the line before it.
+            Stand::Deleted { path, after } => (path, LineRange::new((*after).max(1), after.saturating_add(1))),
+            Stand::FileGone => return self.deleted.contains(old_path),
+        };
+        self.hunks.get(path).is_some_and(|hunks| hunks.iter().any(|hunk| hunk.overlaps(lines)))
+    }
+}
+
+fn ids(findings: &[Finding]) -> impl Iterator<Item = &str> {
+    findings.iter().map(|finding| finding.finding_id.as_str())
+}
+
+fn replacement(finding: &Finding) -> Option<(&str, LineRange)> {
+    let suggestion = finding.suggestion.as_ref()?;
+    Some((suggestion.replacement.as_deref()?, suggestion.lines.unwrap_or(finding.lines())))
+}
+
+/// A text with a finding's replacement in it.
+fn applied(text: &[u8], finding: &Finding) -> Option<Vec<u8>> {
+    let (replacement, lines) = replacement(finding)?;
+    let mut starts = vec![0];
+    starts.extend(memchr::memchr_iter(b'\n', text).map(|at| at + 1));
+    let (from, to) = (lines.start.checked_sub(1)? as usize, lines.end as usize);
+    let begin = *starts.get(from)?;
+    let end = starts.get(to).copied().unwrap_or(text.len());
+    let mut changed = text.get(..begin)?.to_vec();
+    changed.extend_from_slice(replacement.as_bytes());
+    if !replacement.is_empty() && !replacement.ends_with('\n') {
+        changed.push(b'\n');
+    }
+    changed.extend_from_slice(text.get(end..)?);
+    Some(changed)
+}
+
+#[cfg(test)]
+mod tests;

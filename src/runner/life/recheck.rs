@@ -1,0 +1,75 @@
+//! Asks the built-in reviewer whether a problem is still in changed code.
+//!
+//! It reports what a change adds, so it says nothing about a problem that the base of the change has already. Whether
+//! that is there still has to be asked for.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::domain::{Kind, LineRange};
+use crate::policy::took_the_place;
+use crate::provider::builtin::Builtin;
+use crate::provider::builtin::limits::Limits;
+use crate::provider::builtin::source::Parsers;
+
+/// The smells of the files that were asked about.
+pub(super) struct Recheck {
+    builtin: Option<Builtin>,
+    parsers: Parsers,
+    files: HashMap<String, Option<Vec<(Kind, LineRange)>>>,
+}
+
+/// What came of asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Here.
+    StillThere(LineRange),
+    NotThere,
+    /// The file cannot be read any more.
+    Unknown,
+}
+
+impl Recheck {
+    /// With thresholds, as TOML.
+    pub fn new(smells: &str) -> Self {
+        let limits = Limits::layered([("the settings in force", smells)]);
+        Self { builtin: limits.ok().map(Builtin::new), parsers: Parsers::default(), files: HashMap::new() }
+    }
+
+    /// Whether a problem of `kind`, that was `was` lines long, is still at `lines` of a file, or where its code is now.
+    pub fn ask(
+        &mut self,
+        (path, text): (&str, impl FnOnce() -> Option<Vec<u8>>),
+        kind: Kind,
+        (lines, was): (LineRange, u32),
+    ) -> Answer {
+        if !self.files.contains_key(path) {
+            let smells = text().and_then(|text| self.smells(path, &text));
+            self.files.insert(path.to_owned(), smells);
+        }
+        match self.files.get(path) {
+            Some(Some(smells)) => {
+                let mut there = smells.iter().filter(|(found, at)| *found == kind && took_the_place(lines, was, *at));
+                there.next().map_or(Answer::NotThere, |(_, at)| Answer::StillThere(*at))
+            }
+            _ => Answer::Unknown,
+        }
+    }
+
+    fn smells(&mut self, path: &str, text: &[u8]) -> Option<Vec<(Kind, LineRange)>> {
+        let (builtin, parsers) = (self.builtin.as_ref()?, &mut self.parsers);
+        // As in a review: a file that makes the analysis panic costs this file and nothing else.
+        match catch_unwind(AssertUnwindSafe(|| builtin.analyze_file(parsers, path, text))) {
+            Ok(report) => {
+                let smells = report.ok()?.smells;
+                Some(
+                    smells.iter().map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect(),
+                )
+            }
+            Err(_) => {
+                self.parsers = Parsers::default();
+                None
+            }
+        }
+    }
+}
