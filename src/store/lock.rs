@@ -7,6 +7,9 @@
 //! refuses it, other questions do not. The one thing in the way is a worker that asks for its exclusive lock in just
 //! the microseconds of such a question; it can tell (a shared lock is granted where only questions hold the file) and
 //! tries again.
+//!
+//! A lock is given up by saying so, not by closing the file alone: a process that another thread is starting in just
+//! this moment has the file open, too, until it becomes another program, and would keep the lock as long.
 
 use std::cell::RefCell;
 use std::fs::{File, TryLockError};
@@ -47,7 +50,8 @@ impl StoreLock {
 
 impl Drop for StoreLock {
     fn drop(&mut self) {
-        if self.file.is_some() {
+        if let Some(file) = &self.file {
+            let _ = file.unlock();
             HELD.with_borrow_mut(|held| {
                 if let Some(at) = held.iter().rposition(|path| *path == self.root) {
                     held.remove(at);
@@ -65,13 +69,23 @@ pub(super) fn is_held_here(root: &Path) -> bool {
 /// How often a worker asks again when only questions are in its way. A question lasts microseconds.
 const TRIES: u32 = 200;
 
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// Takes a run's lock; `None` when a worker holds it.
 pub(super) fn lock_run(path: &Path) -> Result<Option<RunLock>, StoreError> {
+    Ok(locked(path)?.map(|file| RunLock { file }))
+}
+
+fn locked(path: &Path) -> Result<Option<File>, StoreError> {
     let file = files::open_lock_file(path)?;
     let fail = StoreError::io("lock", path);
     for attempt in 0..TRIES {
         match file.try_lock() {
-            Ok(()) => return Ok(Some(RunLock { _file: file })),
+            Ok(()) => return Ok(Some(file)),
             Err(TryLockError::Error(error)) => return Err(fail(error)),
             Err(TryLockError::WouldBlock) => {}
         }
@@ -90,7 +104,7 @@ pub(super) fn lock_run(path: &Path) -> Result<Option<RunLock>, StoreError> {
 
 /// Takes the right to start a worker for a run; `None` when one that was started lives.
 pub(super) fn lock_start(path: &Path) -> Result<Option<Starting>, StoreError> {
-    let Some(RunLock { _file: file }) = lock_run(path)? else { return Ok(None) };
+    let Some(file) = locked(path)? else { return Ok(None) };
     let earlier = files::length(&file).map_err(StoreError::io("read the length of", path))?;
     Ok(Some(Starting { file, path: path.to_owned(), earlier }))
 }
@@ -99,10 +113,36 @@ pub(super) fn lock_start(path: &Path) -> Result<Option<Starting>, StoreError> {
 pub(super) fn is_held(path: &Path) -> Result<bool, StoreError> {
     let Some(file) = files::open_read(path)? else { return Ok(false) };
     match file.try_lock_shared() {
-        Ok(()) => Ok(false),
+        Ok(()) => {
+            file.unlock().map_err(StoreError::io("unlock", path))?;
+            Ok(false)
+        }
         Err(TryLockError::WouldBlock) => Ok(true),
         // A file system without locks: nobody can hold one.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
         Err(TryLockError::Error(error)) => Err(StoreError::io("ask for the lock", path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_free_at_once_although_a_process_on_its_way_has_the_file_open() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.lock");
+        let lock = lock_run(&path).expect("locks").expect("free");
+        // As a fork does it, until the child is another program.
+        let _on_its_way = lock.file.try_clone().expect("a second descriptor");
+        assert!(is_held(&path).expect("asked"));
+        drop(lock);
+        assert!(!is_held(&path).expect("asked"));
+        assert!(lock_run(&path).expect("locks").is_some());
+        let store = StoreLock::take(folder.path()).expect("locks");
+        let _on_its_way = store.file.as_ref().expect("a file").try_clone().expect("a second descriptor");
+        drop(store);
+        let other = files::open_lock_file(&folder.path().join("store.lock")).expect("a file");
+        assert!(other.try_lock().is_ok());
     }
 }

@@ -84,7 +84,7 @@ pub struct RepoInfo {
 /// The proof that a worker lives: an exclusive lock on `locks/<run_id>.lock`, given up by the kernel when it dies.
 #[derive(Debug)]
 pub struct RunLock {
-    _file: std::fs::File,
+    file: std::fs::File,
 }
 
 /// The right to start a worker for a run: an exclusive lock on `locks/<run_id>.start`, handed on to the worker as its
