@@ -271,7 +271,7 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
         }
         RunEvent::Finding { finding } => {
             let what = format!(
-                "{} {}:{}  {}",
+                "{} {}:{}: {}",
                 priority_word(finding.priority),
                 finding.repo_relative_path,
                 finding.line_start,
@@ -313,14 +313,14 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
         }
         RunEvent::Restated { finding, .. } => ("restated", Role::of_priority(finding.priority), finding.title.clone()),
         RunEvent::Repeated { title, line_start, .. } => {
-            ("repeated", Role::Muted, format!("line {line_start}  {title}"))
+            ("repeated", Role::Muted, format!("line {line_start}: {title}"))
         }
         RunEvent::Rejected { rejected, .. } => {
             let report = &rejected.report;
             (
                 "rejected",
                 Role::Warn,
-                format!("{}:{}  {}: {}", report.path, report.line_start, report.title, rejected.reason),
+                format!("{}:{}: {}: {}", report.path, report.line_start, report.title, rejected.reason),
             )
         }
         RunEvent::Judged { opinion, reason, .. } => ("judged", Role::Muted, format!("{opinion}: {reason}")),
