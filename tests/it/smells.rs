@@ -122,13 +122,15 @@ fn folders_are_read_in_order_and_what_git_ignores_is_left_out() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_text_that_was_made_for_it_does_not_use_up_the_memory() {
+fn a_text_that_was_made_for_it_uses_up_neither_memory_nor_time() {
     let test = TestEnvironment::new();
     test.write("A.java", format!("class A{{int f(){{return {};}}}}", "a<".repeat(100_000)));
     test.write("b.rs", "\"".repeat(1_000_000));
     test.write("c.py", "def f():\n    return 1\n");
-    // Two gigabytes of addresses, in KiB; the Java file took twice that.
-    let script = "ulimit -v 2000000; exec \"$0\" smells A.java b.rs c.py";
+    test.write("d.js", "`".repeat(1_000_000));
+    test.write("e.rb", "a.".repeat(100_000));
+    // Two gigabytes of addresses, in KiB, and a minute: the Java file took twice the memory, the last two many minutes.
+    let script = "ulimit -v 2000000; ulimit -t 60; exec \"$0\" smells A.java b.rs c.py d.js e.rb";
     let output = test.command("sh").args(["-c", script, env!("CARGO_BIN_EXE_revdeck")]).output().expect("a shell");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{:?}: {said}", output.status);
@@ -136,7 +138,7 @@ fn a_text_that_was_made_for_it_does_not_use_up_the_memory() {
         assert!(said.contains(&format!("left out {path}: it is too complex to parse")), "{said}");
     }
     let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("1 file, 1 function"), "{shown}");
+    assert!(shown.contains("3 files, 1 function"), "{shown}");
 }
 
 #[test]

@@ -440,8 +440,10 @@ pub(super) fn is_test_class(source: &Source<'_>, spec: &Spec, index: NodeIndex, 
 
 /// `describe(..)`, `it(..)`, `test(..)` with a function.
 pub(super) fn is_test_block(source: &Source<'_>, spec: &Spec, index: NodeIndex) -> bool {
+    const LONGEST: usize = "beforeEach.".len();
     let Some(function) = source.child_in(index, spec.fields.function) else { return false };
-    let name = source.bytes(&source.nodes[function]);
+    // A name can be as long as the file, and hold another one, and so on.
+    let name = source.start_of(&source.nodes[function], LONGEST).as_bytes();
     let name = name.split(|byte| *byte == b'.').next().unwrap_or(name);
     matches!(name, b"describe" | b"it" | b"test" | b"suite" | b"beforeEach" | b"afterEach" | b"beforeAll" | b"afterAll")
         && source.child_in(index, spec.fields.arguments).is_some_and(|arguments| {

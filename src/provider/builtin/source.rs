@@ -49,9 +49,23 @@ pub struct Source<'a> {
     pub language: Language,
     pub text: &'a [u8],
     pub nodes: Vec<Node>,
+    /// The stretches of the text that are UTF-8, with where they start: checked once and not with every node, which for
+    /// nodes in nodes is the square.
+    valid: Vec<(usize, &'a str)>,
 }
 
 impl<'a> Source<'a> {
+    fn new(path: &'a str, language: Language, text: &'a [u8], nodes: Vec<Node>) -> Self {
+        let mut start = 0;
+        let stretches = text.utf8_chunks().map(|stretch| {
+            let at = start;
+            start += stretch.valid().len() + stretch.invalid().len();
+            (at, stretch.valid())
+        });
+        let valid = stretches.filter(|(_, stretch)| !stretch.is_empty()).collect();
+        Self { path, language, text, nodes, valid }
+    }
+
     /// The bytes of a node.
     pub fn bytes(&self, node: &Node) -> &'a [u8] {
         &self.text[node.start as usize..node.end as usize]
@@ -59,7 +73,21 @@ impl<'a> Source<'a> {
 
     /// The text of a node; empty when it is not UTF-8.
     pub fn text(&self, node: &Node) -> &'a str {
-        std::str::from_utf8(self.bytes(node)).unwrap_or("")
+        self.between(node.start as usize, node.end as usize)
+    }
+
+    /// At most about `bytes` bytes from the start of a node, for what is told by how it begins.
+    pub fn start_of(&self, node: &Node, bytes: usize) -> &'a str {
+        let (start, end) = (node.start as usize, node.end as usize);
+        let cut = (start + bytes).min(end);
+        let cut = (cut..end).take(3).find(|&at| self.text[at] & 0xc0 != 0x80).unwrap_or(end);
+        self.between(start, cut)
+    }
+
+    fn between(&self, start: usize, end: usize) -> &'a str {
+        let after = self.valid.partition_point(|&(at, _)| at <= start);
+        let stretch = after.checked_sub(1).and_then(|index| self.valid.get(index));
+        stretch.and_then(|&(at, text)| text.get(start - at..end.checked_sub(at)?)).unwrap_or("")
     }
 
     /// The indices of a node's children, unnamed ones included.
@@ -156,6 +184,23 @@ mod tests {
             }
         }
         assert_eq!(source.sibling_before(0), None);
+    }
+
+    #[test]
+    fn text_is_what_is_utf_8_and_starts_end_between_characters() {
+        let code = b"a = '\xff\xc3\xa9'; bc = '\xc3\xa9\xc3\xa9';\n";
+        let source = Parsers::default().parse("a.js", Language::JavaScript, code).expect("parses");
+        for node in &source.nodes {
+            let text = std::str::from_utf8(source.bytes(node)).unwrap_or("");
+            assert_eq!(source.text(node), text);
+            for bytes in 0..8 {
+                let start = source.start_of(node, bytes);
+                assert!(text.is_empty() || text.starts_with(start) && start.len() >= bytes.min(text.len()), "{start}");
+                assert!(start.len() < bytes + 4, "{start}");
+            }
+        }
+        let empty = Parsers::default().parse("a.js", Language::JavaScript, b"\xff").expect("parses");
+        assert_eq!(empty.text(&empty.nodes[0]), "");
     }
 
     #[test]

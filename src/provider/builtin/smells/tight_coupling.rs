@@ -206,9 +206,10 @@ impl<'a> Reader<'a, '_> {
 
     /// The class that an expression makes an object of.
     fn class_made(&self, index: NodeIndex) -> Option<&'a str> {
+        const LONGEST_PATH: usize = 128;
         let source = self.source;
-        let node = &source.nodes[index];
-        let text = source.text(node);
+        // What is made can be as long as the file, and made of what is made, and so on.
+        let text = source.start_of(&source.nodes[index], LONGEST_PATH);
         let head = text.split(['(', '{', '<']).next().unwrap_or("").trim();
         let class = match source.language {
             Language::Rust => {
@@ -326,6 +327,7 @@ impl<'a> Reader<'a, '_> {
 
     /// The path of an import and how many folders it climbs.
     fn import(&self, index: NodeIndex) -> Option<(&'a str, usize)> {
+        const LONGEST_IMPORT: usize = 2000;
         let source = self.source;
         let text = source.text(&source.nodes[index]);
         match source.language {
@@ -343,8 +345,11 @@ impl<'a> Reader<'a, '_> {
                 let is_import = text.starts_with("import")
                     // `import(…)` as a call, too.
                     || text.starts_with("require(")
-                    || (text.starts_with("export") && text.contains(" from "));
-                let quote = text.rfind(['"', '\'']).filter(|_| is_import && text.len() < 2000)?;
+                    || (text.starts_with("export") && text.len() <= LONGEST_IMPORT && text.contains(" from "));
+                if !is_import || text.len() > LONGEST_IMPORT {
+                    return None;
+                }
+                let quote = text.rfind(['"', '\''])?;
                 // The path comes last, but in a declaration that is exported with its body.
                 if !text[quote + 1..].bytes().all(|byte| matches!(byte, b';' | b')' | b' ')) {
                     return None;
@@ -354,6 +359,7 @@ impl<'a> Reader<'a, '_> {
                 climbs(&before[start..])
             }
             _ => {
+                let text = source.start_of(&source.nodes[index], LONGEST_IMPORT);
                 let quote = text.find(['"', '\''])?;
                 let rest = &text[quote + 1..];
                 climbs(&rest[..rest.find(['"', '\''])?])

@@ -28,7 +28,7 @@ impl Parsers {
         match worker.parse(language, text) {
             Answer::Nodes(nodes) => {
                 self.0 = Some(worker);
-                Ok(Source { path, language, text, nodes })
+                Ok(Source::new(path, language, text, nodes))
             }
             Answer::TooComplex => {
                 self.0 = Some(worker);
