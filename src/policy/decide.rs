@@ -87,6 +87,10 @@ pub enum Extent {
     Whole,
     /// A part of it failed; what was recorded can be taken over.
     Partial,
+    /// All but files that could not be read, and the attempt that it goes on from could not read exactly these either.
+    StaysUnread {
+        files: u32,
+    },
 }
 
 /// Whether a run that ended early can go on where it ended.
@@ -154,8 +158,29 @@ impl KnownRun<'_> {
 
     fn has_ended_early(&self) -> bool {
         matches!(self.status, RunStatus::Lost | RunStatus::Failed)
-            || (self.status == RunStatus::Completed && self.extent == Extent::Partial)
+            || (self.status == RunStatus::Completed && self.extent != Extent::Whole)
             || (self.status.is_working() && self.liveness == Liveness::Dead)
+    }
+
+    /// Why it answers a request although it reviewed only a part: another attempt would come to the same. `None` when one
+    /// is worth it.
+    fn is_all_there_is(&self) -> Option<String> {
+        match self.extent {
+            _ if self.status != RunStatus::Completed => None,
+            Extent::StaysUnread { files } => {
+                let stay = if files == 1 { "stays" } else { "stay" };
+                Some(format!(
+                    "{} has reviewed all but {} that {stay} unreadable; `--force` tries again",
+                    self.id,
+                    crate::domain::text::count(files as usize, "file"),
+                ))
+            }
+            Extent::Partial if self.attempt >= MAX_ATTEMPTS => Some(format!(
+                "{} could review only a part, in attempt {}; `--force` begins anew",
+                self.id, self.attempt
+            )),
+            Extent::Partial | Extent::Whole => None,
+        }
     }
 
     fn is_equivalent_to(&self, request: &Request) -> bool {
@@ -228,6 +253,15 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
     }
     let early = newest(&|run| run.has_ended_early());
     if let Some((run, id)) = &early
+        && let Some(reason) = run.is_all_there_is()
+    {
+        return Decision {
+            action: Action::Reuse { run: id.clone(), supersedes },
+            reason: reason + &replacing,
+            saved_token_estimate: request.prompt_estimate.max(run.tokens),
+        };
+    }
+    if let Some((run, id)) = &early
         && run.attempt < MAX_ATTEMPTS
         && run.resumable == Resumable::Yes
     {
@@ -250,9 +284,6 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
     let reason = match early {
         Some((run, _)) if run.resumable == Resumable::No => {
             format!("{} ended early and cannot go on: its journal or its snapshot is gone", run.id)
-        }
-        Some((run, _)) if run.status == RunStatus::Completed => {
-            format!("{} could review only a part in its last attempt; the review begins anew", run.id)
         }
         Some((run, _)) => format!("{} ended early in its last attempt; the review begins anew", run.id),
         None => "no review of exactly this exists".to_owned(),
@@ -418,7 +449,26 @@ mod tests {
         reuse(A, &[]), 41_000, A
     )]
     #[case::a_part_failed_for_good(
-        vec![KnownRun { extent: Extent::Partial, attempt: 3, ..run(A, Completed) }], launch(&[]), 0, "begins anew"
+        vec![KnownRun { extent: Extent::Partial, attempt: 3, ..run(A, Completed) }],
+        reuse(A, &[]), 41_000, "only a part, in attempt 3; `--force`"
+    )]
+    #[case::a_file_stays_unreadable(
+        vec![
+            KnownRun { extent: Extent::Partial, ..run(A, Completed) },
+            KnownRun { extent: Extent::StaysUnread { files: 1 }, attempt: 2, ..run(B, Completed) },
+        ],
+        reuse(B, &[]), 41_000, "all but 1 file that stays unreadable; `--force` tries again"
+    )]
+    #[case::an_earlier_one_could_read_what_stays_unreadable(
+        vec![run(A, Completed), KnownRun { extent: Extent::StaysUnread { files: 2 }, ..run(B, Completed) }],
+        reuse(A, &[]), 41_000, "has reviewed exactly this"
+    )]
+    #[case::tried_again_by_force_and_less_stays_unreadable(
+        vec![
+            KnownRun { extent: Extent::StaysUnread { files: 2 }, attempt: 2, ..run(A, Completed) },
+            KnownRun { extent: Extent::Partial, ..run(B, Completed) },
+        ],
+        resume(B), 41_000, "attempt 1 of 3"
     )]
     #[case::cancelled_is_no_answer(vec![run(A, Cancelled)], launch(&[]), 0, "no review of exactly this")]
     #[case::other_policy(vec![KnownRun { policy_version: "p0", ..run(A, Completed) }], launch(&[]), 0, "no review")]

@@ -120,7 +120,10 @@ impl Runner {
             {
                 let early = match record.status {
                     RunStatus::Lost | RunStatus::Failed => true,
-                    RunStatus::Completed => run.extent == Extent::Partial,
+                    RunStatus::Completed => {
+                        run.extent = self.extent(&record)?;
+                        run.extent == Extent::Partial
+                    }
                     _ => false,
                 };
                 if early && self.can_go_on(&record) {
