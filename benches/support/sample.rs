@@ -267,6 +267,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
             files_covered: covered,
             hunks_total: covered * 2,
             hunks_covered: covered * 2,
+            hunks_left_out: 0,
             lines_covered: covered * 38,
             files,
             left_out: vec![LeftOut { path: "Cargo.lock".into(), reason: LeftOutReason::LockFile }],

@@ -58,6 +58,13 @@ pub enum LeftOutReason {
     NotReached,
 }
 
+impl LeftOutReason {
+    /// Whether the file was to be reviewed and was not: what is missing then is the review, not a reason for one.
+    pub fn is_gap(self) -> bool {
+        matches!(self, Self::Unreadable | Self::NotReached)
+    }
+}
+
 impl fmt::Display for LeftOutReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -102,9 +109,13 @@ pub struct Coverage {
     /// Changed files in scope, those left out included.
     pub files_total: u32,
     pub files_covered: u32,
-    /// Changed hunks in the files that were not left out.
+    /// Changed hunks in the files that were not left out, or only because of a gap ([`LeftOutReason::is_gap`]).
     pub hunks_total: u32,
     pub hunks_covered: u32,
+    /// Changed hunks in the files that the reviewer itself left out; those of files that the settings leave out are not
+    /// counted anywhere.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hunks_left_out: u32,
     /// Added lines that were put before the reviewer.
     pub lines_covered: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -114,6 +125,21 @@ pub struct Coverage {
 }
 
 impl Coverage {
+    /// Takes a file of the plan, with this many hunks, out of what is to be reviewed.
+    pub fn leave_out(&mut self, file: LeftOut, hunks: u32) {
+        if !file.reason.is_gap() {
+            self.hunks_total = self.hunks_total.saturating_sub(hunks);
+            self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
+        }
+        self.left_out.push(file);
+    }
+
+    /// Files that were to be reviewed, those with a gap included.
+    pub fn files_due(&self) -> u32 {
+        let out = self.left_out.iter().filter(|file| !file.reason.is_gap()).count();
+        self.files_total.saturating_sub(u32::try_from(out).unwrap_or(u32::MAX))
+    }
+
     /// The paths of files that should have been reviewed and could not be read.
     pub fn unreadable(&self) -> impl Iterator<Item = &str> {
         let unreadable = self.left_out.iter().filter(|file| file.reason == LeftOutReason::Unreadable);
@@ -124,4 +150,8 @@ impl Coverage {
     pub fn counts(&self) -> Self {
         Self { files: Vec::new(), left_out: Vec::new(), ..self.clone() }
     }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

@@ -89,6 +89,9 @@ pub enum RunEvent {
     /// A file that could not be reviewed after all.
     LeftOut {
         file: LeftOut,
+        /// Changed hunks in it; 0 in journals of older versions.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        hunks: u32,
     },
     /// A line for a person.
     Note {
@@ -203,4 +206,8 @@ pub enum RunEvent {
     /// A line of a newer revdeck.
     #[serde(other)]
     Unknown,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

@@ -166,9 +166,9 @@ pub fn by_priority(counts: [u32; 4], between: &str) -> String {
         .join(between)
 }
 
-/// `4 files, 12 hunks reviewed`, or `3 of 4 files, 9 of 12 hunks reviewed` when the run did not get everywhere.
+/// `4 files, 12 hunks reviewed`, or `3 of 4 files, 9 of 12 hunks reviewed` when the run did not get everywhere; and
+/// `, 5 in files left out` where the reviewer left out some.
 pub fn reviewed(coverage: &Coverage) -> String {
-    let in_scope = coverage.files_total.saturating_sub(u32::try_from(coverage.left_out.len()).unwrap_or(u32::MAX));
     let part = |covered: u32, total: u32, noun: &str| {
         if covered < total {
             format!("{covered} of {}", count(total as usize, noun))
@@ -176,9 +176,13 @@ pub fn reviewed(coverage: &Coverage) -> String {
             count(covered as usize, noun)
         }
     };
+    let left_out = match coverage.hunks_left_out {
+        0 => String::new(),
+        n => format!(", {n} in files left out"),
+    };
     format!(
-        "{}, {} reviewed",
-        part(coverage.files_covered, in_scope, "file"),
+        "{}, {} reviewed{left_out}",
+        part(coverage.files_covered, coverage.files_due(), "file"),
         part(coverage.hunks_covered, coverage.hunks_total, "hunk")
     )
 }

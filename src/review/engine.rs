@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::plan::{Plan, Report, Unit, UnitKind};
+use super::plan::{Plan, PlannedFile, Report, Unit, UnitKind};
 use super::replay::{Replayed, count};
 use super::{Critic, Spent, Verdict, summary};
 use crate::domain::{
@@ -146,9 +146,9 @@ impl Engine {
                         RunEvent::Covered { file: file.coverage() }
                     }
                     Some(reason) => {
-                        let file = LeftOut { path: file.path.clone(), reason };
-                        self.journal.left_out.push(file.clone());
-                        RunEvent::LeftOut { file }
+                        let (left_out, hunks) = (LeftOut { path: file.path.clone(), reason }, count(file.hunks.len()));
+                        self.journal.leave_out(left_out.clone(), hunks);
+                        RunEvent::LeftOut { file: left_out, hunks }
                     }
                 }));
             }
@@ -192,11 +192,11 @@ impl Engine {
         let mut effects = vec![Effect::Append(RunEvent::Failed { class, summary: text })];
         if unit.kind == UnitKind::Files {
             for &index in &unit.files {
-                let path = self.plan.files[index].path.clone();
+                let PlannedFile { path, hunks, .. } = &self.plan.files[index];
                 if self.done.insert(path.clone()) {
-                    let file = LeftOut { path, reason: LeftOutReason::Unreadable };
-                    self.journal.left_out.push(file.clone());
-                    effects.push(Effect::Append(RunEvent::LeftOut { file }));
+                    let file = LeftOut { path: path.clone(), reason: LeftOutReason::Unreadable };
+                    self.journal.leave_out(file.clone(), count(hunks.len()));
+                    effects.push(Effect::Append(RunEvent::LeftOut { file, hunks: count(hunks.len()) }));
                 }
             }
         }
@@ -257,7 +257,14 @@ impl Engine {
         let mut coverage = self.journal.coverage();
         let covered: HashSet<&str> = self.journal.covered.iter().map(|file| file.path.as_str()).collect();
         coverage.files_total = count(self.plan.files.len() + self.plan.left_out.len());
-        coverage.hunks_total = count(self.plan.files.iter().map(|file| file.hunks.len()).sum());
+        // Of the plan, as journals of older versions do not count what was left out.
+        let out: HashSet<&str> =
+            coverage.left_out.iter().filter(|file| !file.reason.is_gap()).map(|file| file.path.as_str()).collect();
+        let hunks = |left_out: bool| {
+            let files = self.plan.files.iter().filter(|file| out.contains(file.path.as_str()) == left_out);
+            count(files.map(|file| file.hunks.len()).sum())
+        };
+        (coverage.hunks_total, coverage.hunks_left_out) = (hunks(false), hunks(true));
         let reviewed = self.plan.files.iter().filter(|file| covered.contains(file.path.as_str()));
         coverage.lines_covered = reviewed.fold(0, |sum, file| sum.saturating_add(file.added_lines));
         let listed: HashSet<String> = coverage.left_out.iter().map(|file| file.path.clone()).collect();

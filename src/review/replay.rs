@@ -23,6 +23,8 @@ pub struct Replayed {
     pub(super) covered: Vec<FileCoverage>,
     /// Those of the plan and those that the reviewer could not read.
     pub(super) left_out: Vec<LeftOut>,
+    /// Changed hunks in the files that the reviewer left out.
+    hunks_left_out: u32,
     /// What there was to review, once it was counted.
     pub planned: Option<Planned>,
     pub notes: Vec<String>,
@@ -63,9 +65,9 @@ impl Replayed {
                         state.covered.push(file.clone());
                     }
                 }
-                RunEvent::LeftOut { file } => {
+                RunEvent::LeftOut { file, hunks } => {
                     if done.insert(&file.path) {
-                        state.left_out.push(file.clone());
+                        state.leave_out(file.clone(), *hunks);
                     }
                 }
                 RunEvent::Note { text } => state.note(text.clone()),
@@ -103,6 +105,14 @@ impl Replayed {
         state
     }
 
+    /// Keeps a file of the plan that the reviewer left out or could not read.
+    pub(super) fn leave_out(&mut self, file: LeftOut, hunks: u32) {
+        if !file.reason.is_gap() {
+            self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
+        }
+        self.left_out.push(file);
+    }
+
     /// Keeps a note once: a unit that is reviewed again says the same again.
     pub(super) fn note(&mut self, text: String) {
         if !self.notes.contains(&text) {
@@ -136,8 +146,9 @@ impl Replayed {
         Coverage {
             files_total: planned.files.max(known),
             files_covered,
-            hunks_total: planned.hunks.max(hunks_covered),
+            hunks_total: planned.hunks.saturating_sub(self.hunks_left_out).max(hunks_covered),
             hunks_covered,
+            hunks_left_out: self.hunks_left_out,
             lines_covered: self
                 .covered
                 .iter()

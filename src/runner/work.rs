@@ -199,7 +199,7 @@ impl<'a> Worker<'a> {
             match &entry.event {
                 RunEvent::Finding { finding } => drop(ids.insert(finding.finding_id.clone())),
                 RunEvent::Covered { file } => drop(paths.insert(file.path.clone())),
-                RunEvent::LeftOut { file } => drop(paths.insert(file.path.clone())),
+                RunEvent::LeftOut { file, .. } => drop(paths.insert(file.path.clone())),
                 RunEvent::TurnAnswered { .. } => answers += 1,
                 _ => {}
             }

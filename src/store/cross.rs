@@ -153,11 +153,12 @@ impl Store {
                     coverage.hunks_covered = coverage.hunks_covered.saturating_add(hunks);
                     paths.insert(file.path);
                 }
+                RunEvent::LeftOut { file, hunks } => coverage.leave_out(file, hunks),
                 _ => {}
             }
         }
         record.updated_at = last;
-        record.coverage = coverage;
+        record.coverage = coverage.counts();
         record.finding_counts = FindingCounts::of(findings.values());
         record.finding_digests = findings.into_keys().take(RunRecord::MAX_DIGESTS).collect();
         record.changed_paths = paths.into_iter().take(RunRecord::MAX_PATHS).collect();

@@ -297,7 +297,8 @@ fn lay_over(columns: &mut Columns, live: &Live, orphans: &BTreeMap<FindingKey, u
         run.counts = counts;
     }
     run.files_total = run.files_total.max(live.files_total);
-    run.hunks_total = run.hunks_total.max(live.hunks_total);
+    // The record's is of before the reviewer looked.
+    run.hunks_total = live.hunks_total().unwrap_or(run.hunks_total);
     run.files_covered = run.files_covered.max(live.files_covered);
     run.hunks_covered = run.hunks_covered.max(live.hunks_covered);
     run.updated_ms = run.updated_ms.max(live.last_ms);

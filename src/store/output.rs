@@ -119,7 +119,7 @@ impl Store {
                         .fold(0, u32::saturating_add);
                     coverage.files.push(file);
                 }
-                RunEvent::LeftOut { file } => coverage.left_out.push(file),
+                RunEvent::LeftOut { file, hunks } => coverage.leave_out(file, hunks),
                 RunEvent::Note { text } => output.notes.push(text),
                 RunEvent::Failed { summary, .. } => output.notes.push(summary),
                 RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => {

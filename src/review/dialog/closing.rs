@@ -87,6 +87,7 @@ impl Dialog {
             files_covered: to_u32(covered.len()),
             hunks_total: to_u32(self.plan.files.iter().map(|file| file.hunks.len()).sum()),
             hunks_covered: to_u32(covered.values().map(|file| file.hunks.len()).sum()),
+            hunks_left_out: 0,
             lines_covered: covered.values().flat_map(|file| &file.hunks).map(lines).fold(0, u32::saturating_add),
             files: self.covered.clone(),
             left_out,

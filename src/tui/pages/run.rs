@@ -36,10 +36,14 @@ pub fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         |row| (row.files_covered, row.files_total, row.hunks_covered, row.hunks_total),
     );
     doc.heading("Coverage", "");
-    let left_out = page.output.as_ref().map_or(0, |output| output.coverage.left_out.len());
-    let reviewable = coverage.1.saturating_sub(left_out as u32);
-    gauge(app, "files", coverage.0, reviewable, width, doc);
-    gauge(app, "hunks", coverage.2, coverage.3, width, doc);
+    let listed = page.output.as_ref().map(|output| &output.coverage);
+    let not_due = listed.map_or(0, |listed| listed.files_total.saturating_sub(listed.files_due()));
+    let elsewhere = match listed.map_or(0, |listed| listed.hunks_left_out) {
+        0 => String::new(),
+        n => format!("; {n} in files left out"),
+    };
+    gauge(app, "files", coverage.0, coverage.1.saturating_sub(not_due), "", width, doc);
+    gauge(app, "hunks", coverage.2, coverage.3, &elsewhere, width, doc);
     if let Some(output) = &page.output {
         let left: Vec<_> = output.coverage.left_out.iter().collect();
         if !left.is_empty() {
@@ -153,9 +157,9 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
-/// `name  ━━━━━────  3 of 12`.
-fn gauge(app: &App, name: &str, part: u32, whole: u32, width: usize, doc: &mut Doc) {
-    let label = format!("  {part} of {whole}");
+/// `name  ━━━━━────  3 of 12; more`.
+fn gauge(app: &App, name: &str, part: u32, whole: u32, more: &str, width: usize, doc: &mut Doc) {
+    let label = format!("  {part} of {whole}{more}");
     let room = width.saturating_sub(NAMES + label.len()).min(32);
     let filled = if whole == 0 { 0 } else { room * part.min(whole) as usize / whole as usize };
     doc.push(
@@ -280,7 +284,7 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
             ("finding", Role::of_priority(finding.priority), what)
         }
         RunEvent::Covered { file } => ("covered", Role::Good, file.path.clone()),
-        RunEvent::LeftOut { file } => ("left out", Role::Muted, format!("{}: {}", file.path, file.reason)),
+        RunEvent::LeftOut { file, .. } => ("left out", Role::Muted, format!("{}: {}", file.path, file.reason)),
         RunEvent::Note { text } => ("note", Role::Normal, text.clone()),
         RunEvent::CancelAsked { reason } => ("cancel", Role::Warn, reason.word().replace('_', " ")),
         RunEvent::Failed { class, summary } => ("failed", Role::Bad, format!("{class}: {summary}")),

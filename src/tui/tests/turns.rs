@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::support::*;
-use crate::domain::{JournalEntry, RunEvent, RunId, Time, TurnPhase, WindowUse};
+use crate::domain::{JournalEntry, LeftOut, LeftOutReason, RunEvent, RunId, Time, TurnPhase, WindowUse};
 use crate::git::Filter;
 use crate::store::{RepoInfo, Store};
 use crate::tui::app::{App, Budget, Pane};
@@ -129,6 +129,20 @@ fn both(name: &str, desk: &mut Desk, make: impl Fn(&mut Desk, u16, u16) -> App) 
 fn twenty_turns_with_a_sliding_window() {
     let mut desk = Desk::of(&[Fate::Completed]);
     both("turns", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
+}
+
+#[test]
+fn hunks_in_files_that_are_left_out_are_told_apart_while_a_run_works() {
+    let mut desk = Desk::of(&[Fate::Receiving]);
+    let run = desk.written[0].1.run.clone();
+    let file = LeftOut { path: "notes.txt".into(), reason: LeftOutReason::UnsupportedLanguage };
+    let mut journal = desk.store.journal(&run).expect("a journal");
+    journal.append(now(), RunEvent::LeftOut { file, hunks: 11 }).expect("appended");
+    let mut app = desk.app(160, 48);
+    desk.press(&mut app, "1");
+    let screen = screen(&app);
+    assert!(screen.contains(" of 13\n") || screen.contains(" of 13 "), "{screen}");
+    assert!(screen.contains(" of 20; 11 in files left out"), "{screen}");
 }
 
 #[test]

@@ -21,6 +21,25 @@ fn a_review_says_what_it_found_and_what_it_covered() {
 }
 
 #[test]
+fn hunks_that_the_reviewer_cannot_read_are_counted_apart() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        test.write(name, "words\n");
+    }
+    test.commit("all sorts");
+    let text = run(&test, &["review", "--wait"], DONE);
+    assert!(text.contains("· 1 file, 1 hunk reviewed, 3 in files left out · 3 left out: "), "{text}");
+    let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    for coverage in [&value["coverage"], &value["run"]["coverage"]] {
+        let counts = ["hunks_covered", "hunks_total", "hunks_left_out"].map(|name| coverage[name].as_u64());
+        assert_eq!(counts, [Some(1), Some(1), Some(3)], "{coverage}");
+    }
+    let markdown = run(&test, &["review", "--wait", "--format", "markdown"], DONE);
+    assert!(markdown.contains("1 hunk reviewed, 3 in files left out"), "{markdown}");
+}
+
+#[test]
 fn a_file_that_is_too_complex_is_left_out_as_that() {
     let test = TestEnvironment::new();
     test.write("long.py", long_function("long"));
