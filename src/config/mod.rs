@@ -13,6 +13,7 @@ mod money;
 mod paths;
 mod prompts;
 mod reviewers;
+mod strictness;
 #[cfg(test)]
 mod tests;
 
