@@ -15,6 +15,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::columns::{Columns, FindingKey, Put, padded};
+use super::latest::{Wanted, latest};
 use super::live::Live;
 use super::parse;
 use super::shelf::{Shelf, hash};
@@ -501,23 +502,16 @@ impl Settled {
     fn recent_statuses(&mut self, store: &Store, live: &[Arc<Live>]) -> Result<(), StoreError> {
         let path = store.triage_path();
         let Some(file) = files::open_read(&path)? else { return Ok(()) };
-        let fail = |error| StoreError::io("read", &path)(error);
         let moving: HashSet<&str> =
             live.iter().flat_map(|live| &live.findings).map(|finding| finding.finding_id.as_ref()).collect();
-        let from = files::length(&file).map_err(fail)?.saturating_sub(RECENT_TRIAGE);
-        // The first line is half of one when it does not begin the file.
-        let mut whole = from == 0;
-        lines::forwards(&file, from, |_, line| {
-            if !std::mem::replace(&mut whole, true) {
-                return;
-            }
-            if parse::id_in_front(line).is_none_or(|id| moving.contains(id) || self.columns.find_finding(id).is_some())
-                && let Some(line) = parse::triage(line)
-            {
-                self.put_status(&line);
-            }
-        })
-        .map_err(fail)?;
+        let settled = |id: &str| self.columns.find_finding(id).is_some();
+        let contains = |id: &str| moving.contains(id) || settled(id);
+        let count = self.columns.findings.len() + moving.iter().filter(|id| !settled(id)).count();
+        let found = latest(&file, &Wanted { contains: &contains, count }, RECENT_TRIAGE);
+        for (id, status) in found.map_err(StoreError::io("read", &path))? {
+            let finding_id = String::from_utf8_lossy(&id);
+            self.put_status(&parse::TriageLine { finding_id, status });
+        }
         Ok(())
     }
 }

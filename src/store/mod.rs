@@ -13,6 +13,7 @@
 //! | `pulse` | what a working run is doing this moment |
 //! | `output` | outputs, findings by id, dispositions |
 //! | [`triage`] | undo and redo, pure |
+//! | `latest` | where findings stand, read from the end of `triage.ndjson` |
 //! | `said` | what was last said about findings, and the engine's word after it |
 //! | `mutes` | the kinds of findings that are not raised |
 //! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
@@ -27,6 +28,7 @@ mod cross;
 mod error;
 mod files;
 mod journal;
+mod latest;
 mod lines;
 mod live;
 mod load;
