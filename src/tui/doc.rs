@@ -137,7 +137,8 @@ impl Doc {
     }
 }
 
-/// Breaks a line at white space so that no part is wider than `width`; a longer word is broken where it must be.
+/// Breaks a line at white space so that no part is wider than `width`; a longer word is a path and broken behind its
+/// slashes, and where one of its names is longer still, anywhere.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
@@ -160,14 +161,26 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
             used = size;
             continue;
         }
-        for grapheme in word.graphemes(true) {
-            let size = grapheme.width();
-            if used + size > width && used > 0 {
+        for name in word.split_inclusive('/') {
+            let size = name.width();
+            if used > 0 && used + size > width {
                 lines.push(std::mem::take(&mut line));
                 used = 0;
             }
-            line.push_str(grapheme);
-            used += size;
+            if size <= width {
+                line.push_str(name);
+                used += size;
+                continue;
+            }
+            for grapheme in name.graphemes(true) {
+                let size = grapheme.width();
+                if used + size > width && used > 0 {
+                    lines.push(std::mem::take(&mut line));
+                    used = 0;
+                }
+                line.push_str(grapheme);
+                used += size;
+            }
         }
     }
     if !line.is_empty() || lines.is_empty() {
@@ -249,6 +262,10 @@ mod tests {
             ("漢字漢字 ok", 5, &["漢字", "漢字", "ok"]),
             ("it is done, now.", 11, &["it is done,", "now."]),
             ("it is done, now.", 10, &["it is", "done, now."]),
+            ("in src/tui/doc.rs:12 now", 10, &["in", "src/tui/", "doc.rs:12", "now"]),
+            ("src/tui/doc.rs:12", 17, &["src/tui/doc.rs:12"]),
+            ("a/very_long_name/b.rs", 8, &["a/", "very_lon", "g_name/", "b.rs"]),
+            ("/a//b", 2, &["/", "a/", "/b"]),
         ] {
             assert_eq!(wrap(text, width), expected, "{text:?} at {width}");
         }
