@@ -39,6 +39,7 @@ const AT_REST: Duration = Duration::from_millis(60);
 enum Read {
     Page { view: Arc<View>, subject: Subject, tab: Tab },
     Files { run: String },
+    Reported { run: String },
 }
 
 enum Ask {
@@ -92,6 +93,7 @@ impl Effects {
                 self.give(&self.reader, Read::Page { view: Arc::clone(view), subject, tab });
             }
             Command::LoadFiles { run } => self.give(&self.reader, Read::Files { run }),
+            Command::LoadReported { run } => self.give(&self.reader, Read::Reported { run }),
             command @ Command::Filter { .. } => self.give(&self.filter, command),
             Command::Triage(order) => self.give(&self.writer, order),
             Command::Review(scope) => self.give(&self.runner, Ask::Review(scope)),
@@ -183,7 +185,7 @@ fn read_view(store: &Store, written: &AtomicU64, messages: &Mailbox, known: &mut
 fn read(mut loader: Loader, reads: &Receiver<Read>, messages: &Mailbox) {
     let mut last: Option<Tab> = None;
     while let Ok(first) = reads.recv() {
-        let (mut page, mut files) = (None, None);
+        let (mut page, mut files, mut reported) = (None, None, Vec::new());
         let mut wish = Some(first);
         // Another tab is shown at once. While the selection moves, only the page where it comes to rest is read: the
         // others would be gone before anybody saw them, and a held key would send the terminal pages instead of rows.
@@ -192,9 +194,14 @@ fn read(mut loader: Loader, reads: &Receiver<Read>, messages: &Mailbox) {
             match wish {
                 Some(Read::Page { view, subject, tab }) => page = Some((view, subject, tab)),
                 Some(Read::Files { run }) => files = Some(run),
+                Some(Read::Reported { run }) => reported.push(run),
                 None => break,
             }
             wish = if moves { reads.recv_timeout(AT_REST).ok() } else { reads.try_recv().ok() };
+        }
+        for run in reported {
+            let findings = loader.reported(&run);
+            let _ = messages.send(Message::Reported { run, findings });
         }
         last = page.as_ref().map(|(.., tab)| *tab).or(last);
         if let Some((view, subject, tab)) = page {

@@ -337,6 +337,13 @@ impl Loader {
         Some(change)
     }
 
+    /// The ids of the findings that a run reported; none where nothing is recorded of it.
+    pub fn reported(&self, run: &str) -> Vec<String> {
+        let output = run.parse().ok().and_then(|run| self.store.output(&run).ok().flatten());
+        let findings = output.into_iter().flat_map(|output| output.findings);
+        findings.map(|finding| finding.finding_id.to_string()).collect()
+    }
+
     /// The files of a run: reviewed, left out, or waiting.
     pub fn files(&self, run: &str) -> Option<Vec<FileRow>> {
         let record = self.record(run).ok()?;

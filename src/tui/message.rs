@@ -46,6 +46,11 @@ pub enum Message {
         run: String,
         files: Option<Vec<FileRow>>,
     },
+    /// The ids of the findings that a run reported.
+    Reported {
+        run: String,
+        findings: Vec<String>,
+    },
     /// What was stored for an order: nothing when there was nothing to undo.
     Triaged {
         order: TriageOrder,
@@ -96,6 +101,10 @@ pub enum Command {
         tab: Tab,
     },
     LoadFiles {
+        run: String,
+    },
+    /// What did this run report?
+    LoadReported {
         run: String,
     },
     Filter {

@@ -174,7 +174,10 @@ fn the_filter_is_typed_live_and_can_be_taken_back() {
     press(&mut app, "Esc");
     assert_eq!(app.filter_text, "status:undecided", "Esc goes back to what is undecided");
     press(&mut app, "1 j Enter");
-    assert_eq!(app.findings.len(), 1, "a run's own findings");
+    assert_eq!(app.findings.len(), 2, "a run's own findings, whatever became of them");
+    assert!(!app.filter_text.contains("status:"), "{}", app.filter_text);
+    press(&mut app, "3 Enter");
+    assert!(app.filter_text.starts_with("status:undecided path:"), "{}", app.filter_text);
 }
 
 #[test]

@@ -336,7 +336,7 @@ fn open(app: &mut App, commands: &mut Vec<Command>) {
         Pane::Runs => {
             if let Some(run) = app.run().map(|run| run.id.to_owned()) {
                 focus(app, Pane::Findings, commands);
-                data::scope_filter(app, "run", &run, commands);
+                data::show_run(app, &run, commands);
             }
         }
         Pane::Files => {
@@ -347,7 +347,7 @@ fn open(app: &mut App, commands: &mut Vec<Command>) {
                     return;
                 }
                 focus(app, Pane::Findings, commands);
-                data::scope_filter(app, "path", &path, commands);
+                data::show_path(app, &path, commands);
             }
         }
         Pane::Findings => {

@@ -45,6 +45,7 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         Message::Filtered { serial, view, rows } => data::filtered(app, serial, view, rows),
         Message::Loaded { subject, tab, loaded } => loaded_page(app, subject, tab, loaded),
         Message::Files { run, files } => data::files_loaded(app, &run, files),
+        Message::Reported { run, findings } => data::reported(app, run, findings, &mut commands),
         Message::Triaged { order, result, written } => triage::stored(app, &order, result, written),
         Message::Requested(Ok(asked)) => {
             if app.first_review == FirstReview::Asked && asked.nothing {
