@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::app::{App, FirstReview};
 use super::doc::{Doc, Line, Piece, wrap};
+use super::filter::DEFAULT;
 use super::loaded::{Diff, Excerpt, FindingPage, LedgerText, Loaded, Side, Spans};
 use super::message::{Subject, Tab};
 use super::theme::Role;
@@ -35,7 +36,7 @@ pub fn build(app: &App, width: usize) -> Doc {
                 if index > 0 {
                     doc.push(Line::default());
                 }
-                difference(app, diff, &mut doc);
+                difference(app, diff, width, &mut doc);
             }
         }
         Some(Loaded::Log { run, entries }) => run::log(app, run.as_deref(), entries, width, &mut doc),
@@ -76,13 +77,17 @@ fn nothing(app: &App, width: usize, doc: &mut Doc) {
             }
         }
     } else if app.findings.is_empty() {
-        doc.push(Line::of(Role::Good, "Nothing left to decide"));
+        let nothing_left = app.filter_text == DEFAULT;
+        doc.push(match nothing_left {
+            true => Line::of(Role::Good, "Nothing left to decide"),
+            false => Line::of(Role::Strong, "No finding passes the filter"),
+        });
         doc.blank();
-        doc.paragraph(
-            Role::Muted,
-            "No finding passes the filter. Press f to change it (status:all shows everything), r to review again.",
-            width,
-        );
+        let rest = match nothing_left {
+            true => "Press f to change the filter (status:all shows everything), r to review again.",
+            false => "Press f to change it, Esc to take it back.",
+        };
+        doc.paragraph(Role::Muted, rest, width);
     }
 }
 
@@ -95,12 +100,12 @@ fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         format!("severity {}", finding.severity),
         format!("confidence {}", finding.confidence),
     ];
-    let (title, facts) = (title_line(app, finding.priority, status), facts.join(&dot));
-    if title.plain().width() + 3 + facts.width() <= width {
-        doc.push(title.and(Role::Faint, "   ").and(Role::Muted, &facts));
+    let (title, joined) = (title_line(app, finding.priority, status), facts.join(&dot));
+    if title.plain().width() + 3 + joined.width() <= width {
+        doc.push(title.and(Role::Faint, "   ").and(Role::Muted, &joined));
     } else {
         doc.push(title);
-        doc.paragraph(Role::Muted, &facts, width);
+        doc.facts(Role::Muted, &facts, &dot, width);
     }
     doc.blank();
     for line in wrap(&text::one_line(&finding.title), width) {
@@ -300,16 +305,16 @@ fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     }
 }
 
-fn difference(app: &App, diff: &Diff, doc: &mut Doc) {
-    let mut head = Line::of(Role::Strong, &diff.path);
-    if let Some(old) = &diff.old_path {
-        head = Line::of(Role::Muted, old).and(Role::Faint, " to ").and(Role::Strong, &diff.path);
-    }
+fn difference(app: &App, diff: &Diff, width: usize, doc: &mut Doc) {
+    let mut between = String::new();
     if !diff.from.is_empty() || !diff.to.is_empty() {
         let from = if diff.from.is_empty() { "nothing" } else { short(&diff.from) };
-        head = head.tail(Role::Faint, &format!("{from}..{}", short(&diff.to)));
+        between = format!("{from}..{}", short(&diff.to));
     }
-    doc.push(head);
+    if let Some(old) = &diff.old_path {
+        doc.path(0, Role::Muted, old, (Role::Faint, "to"), width);
+    }
+    doc.path(0, Role::Strong, &diff.path, (Role::Faint, &between), width);
     if let Some(note) = &diff.note {
         doc.push(Line::default());
         doc.push(Line::of(Role::Muted, note));

@@ -38,20 +38,19 @@ pub fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     doc.heading("Coverage", "");
     let listed = page.output.as_ref().map(|output| &output.coverage);
     let not_due = listed.map_or(0, |listed| listed.files_total.saturating_sub(listed.files_due()));
-    let elsewhere = match listed.map_or(0, |listed| listed.hunks_left_out) {
-        0 => String::new(),
-        n => format!("; {n} in files left out"),
-    };
-    gauge(app, "files", coverage.0, coverage.1.saturating_sub(not_due), "", width, doc);
-    gauge(app, "hunks", coverage.2, coverage.3, &elsewhere, width, doc);
+    gauge(app, "files", coverage.0, coverage.1.saturating_sub(not_due), width, doc);
+    gauge(app, "hunks", coverage.2, coverage.3, width, doc);
     if let Some(output) = &page.output {
         let left: Vec<_> = output.coverage.left_out.iter().collect();
         if !left.is_empty() {
-            doc.field("left out", NAMES, Role::Muted, &text::count(left.len(), "file"), width);
+            let mut out = text::count(left.len(), "file");
+            if output.coverage.hunks_left_out > 0 {
+                out.push_str(&format!(" with {}", text::count(output.coverage.hunks_left_out as usize, "hunk")));
+            }
+            doc.field("left out", NAMES, Role::Muted, &out, width);
             for file in left.iter().take(8) {
                 let reason = super::super::load::reason_word(file.reason);
-                let line = Line::of(Role::Muted, &" ".repeat(NAMES)).and(Role::Normal, &file.path);
-                doc.push(line.tail(Role::Faint, reason));
+                doc.path(NAMES, Role::Normal, &file.path, (Role::Faint, reason), width);
             }
             if left.len() > 8 {
                 let more = format!("{}and {} more", " ".repeat(NAMES), left.len() - 8);
@@ -157,9 +156,9 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
-/// `name  ━━━━━────  3 of 12; more`.
-fn gauge(app: &App, name: &str, part: u32, whole: u32, more: &str, width: usize, doc: &mut Doc) {
-    let label = format!("  {part} of {whole}{more}");
+/// `name  ━━━━━────  3 of 12`.
+fn gauge(app: &App, name: &str, part: u32, whole: u32, width: usize, doc: &mut Doc) {
+    let label = format!("  {part} of {whole}");
     let room = width.saturating_sub(NAMES + label.len()).min(32);
     let filled = if whole == 0 { 0 } else { room * part.min(whole) as usize / whole as usize };
     doc.push(

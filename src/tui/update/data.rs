@@ -64,9 +64,13 @@ pub fn refilter(app: &mut App, commands: &mut Vec<Command>) {
 /// What a run reported: all of it is shown when the filter still asks for the run.
 pub fn reported(app: &mut App, run: String, findings: Vec<String>, commands: &mut Vec<Command>) {
     if app.filter.named_runs().any(|named| named == run) {
+        let nothing = findings.is_empty();
         Arc::make_mut(&mut app.known).reported.insert(run, findings);
         filter_with(app, Arc::clone(&app.view), commands);
-        say_when_empty(app);
+        match nothing && app.findings.is_empty() {
+            true => app.say(Tone::Plain, "this run has no findings · Esc takes the filter back"),
+            false => say_when_empty(app),
+        }
     }
 }
 
