@@ -181,6 +181,19 @@ fn the_filter_is_typed_live_and_can_be_taken_back() {
 }
 
 #[test]
+fn the_footer_offers_decisions_only_about_findings() {
+    let last_line = |app: &App| screen(app).lines().last().expect("a footer").to_owned();
+    let mut app = showing(160, 48, view());
+    for (keys, offered) in [("2 l", true), ("1 l l", false), ("3 l", false)] {
+        press(&mut app, keys);
+        assert_eq!(app.focus, Pane::Detail, "{keys}");
+        let footer = last_line(&app);
+        assert_eq!(footer.contains("addressed"), offered, "{keys}: {footer}");
+        assert!(footer.contains("? help") && footer.contains("Esc back"), "{footer}");
+    }
+}
+
+#[test]
 fn many_findings_are_filtered_elsewhere_and_old_answers_do_not_count() {
     let mut app = showing(160, 48, many(10));
     let commands = send(&mut app, Message::Viewed { view: many(5_000), written: 0 });

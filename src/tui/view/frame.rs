@@ -7,6 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::super::app::{App, FirstReview, Notice, Overlay, Pane, Prompt, PromptKind, Tone};
 use super::super::keymap::{Action, Context};
 use super::super::layout::{LEAST, Layout, PaneArea};
+use super::super::message::Subject;
 use super::super::theme::Role;
 use super::super::update;
 use super::paint::Painter;
@@ -206,6 +207,13 @@ fn footer_actions(app: &App, context: Context) -> Vec<(Action, &'static str)> {
             let first = (A::Open, if open { "fold" } else { "unfold" });
             let last = [A::NextTab, A::Zoom, A::Search, A::Back, A::Help].map(|action| (action, action.short()));
             return std::iter::once(first).chain(pausing(app)).chain(last).collect();
+        }
+        // Nothing can be decided about a run or a file.
+        Context::Detail if matches!(app.subject, Subject::Run(_)) => {
+            vec![A::NextTab, A::Review, A::Zoom, A::Search, A::Back, A::Help]
+        }
+        Context::Detail if matches!(app.subject, Subject::File { .. }) => {
+            vec![A::Edit, A::NextTab, A::Zoom, A::Search, A::Back, A::Help]
         }
         Context::Detail => vec![A::Addressed, A::Dismiss, A::Edit, A::NextTab, A::Zoom, A::Back, A::Help],
         Context::Menu => vec![A::Accept, A::Down, A::Up, A::Abort],
