@@ -177,7 +177,8 @@ fn a_run_shows_all_that_it_reported_whoever_reported_it_again() {
     desk.press(&mut app, "Enter");
     let mut shown: Vec<&str> = app.findings.iter().map(|row| app.view.finding(*row as usize).id).collect();
     let mut expected = ids.clone();
-    (shown.sort_unstable(), expected.sort_unstable());
+    shown.sort_unstable();
+    expected.sort_unstable();
     assert_eq!((app.focus, shown), (Pane::Findings, expected));
     assert!(screen(&app).contains("✗ concurrency"), "each with its present status: {}", screen(&app));
     desk.press(&mut app, "Esc");

@@ -229,7 +229,8 @@ fn chain(mut runs: Vec<Run>, same_file: bool) -> Vec<Match> {
     runs.dedup();
     let mut copies: Vec<Match> = Vec::new();
     // The copies that may go on, by where they end on either side: a block that stands in many places has many.
-    let (mut by_a, mut by_b): (BTreeSet<(u32, usize)>, BTreeSet<(u32, usize)>) = Default::default();
+    let mut by_a: BTreeSet<(u32, usize)> = BTreeSet::new();
+    let mut by_b: BTreeSet<(u32, usize)> = BTreeSet::new();
     for run in runs.into_iter().filter(|run| run.length >= MIN_RUN) {
         while let Some(&(a_end, index)) = by_a.first()
             && a_end + GAP < run.a
