@@ -176,8 +176,12 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         superseded_by: None,
         reused_from: None,
         carried_over_from: None,
+        resumed_from: None,
+        waits_for: None,
+        full: false,
         cancel_reason: None,
         cancel_note: String::new(),
+        finish_note: String::new(),
         error_class: None,
         error_summary: String::new(),
     }
@@ -257,6 +261,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
             .changed_paths
             .iter()
             .map(|path| FileCoverage {
+                keys: Vec::new(),
                 path: path.clone(),
                 hunks: vec![LineRange::new(10, 40), LineRange::new(90, 96)],
             })
@@ -270,6 +275,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
             lines_covered: covered * 38,
             files,
             left_out: vec![LeftOut { path: "Cargo.lock".into(), reason: LeftOutReason::LockFile }],
+            ..Coverage::default()
         };
         run.coverage = coverage.counts();
         run.finding_counts = FindingCounts::of(&findings);

@@ -203,7 +203,8 @@ impl Progress {
     }
 
     fn line(run: &RunRecord, ascii: bool) -> String {
-        let (done, total) = (run.coverage.hunks_covered as usize, run.coverage.hunks_total as usize);
+        let coverage = &run.coverage;
+        let (done, total) = ((coverage.hunks_covered + coverage.hunks_carried) as usize, coverage.hunks_total as usize);
         let filled = (done * Self::WIDTH).checked_div(total).unwrap_or(0).min(Self::WIDTH);
         let (full, empty) = if ascii { ("#", ".") } else { ("━", "─") };
         format!(

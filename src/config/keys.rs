@@ -89,6 +89,7 @@ pub const KEYS: &[Key] = &[
     key("budget.run_cost", Form::Money { max: 1_000_000 }, Trust::User),
     key("budget.day_tokens", Form::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
     key("budget.day_cost", Form::Money { max: 1_000_000 }, Trust::User),
+    key("policy.finish_from", Form::Count { min: 0, max: 101 }, Trust::User),
 ];
 
 /// The key of this name.

@@ -12,7 +12,7 @@ use super::document::{self, Document, Links, Shape};
 use super::error::{ConfigError, Place};
 use super::keys::{self, Form, KEYS, Trust, Value};
 use super::reviewers::{self, Parsed};
-use super::{BudgetSettings, ColorChoice, Dollars, Paths, Settings, WindowSettings, embedded};
+use super::{BudgetSettings, ColorChoice, Dollars, Paths, PolicySettings, Settings, WindowSettings, embedded};
 use crate::domain::text;
 
 /// The repository's own settings file.
@@ -250,7 +250,7 @@ impl Loading {
                         }
                     }
                 }
-                (group @ ("window" | "budget"), DeValue::Table(fields)) => {
+                (group @ ("window" | "budget" | "policy"), DeValue::Table(fields)) => {
                     for (field, value) in fields {
                         let name = format!("{group}.{}", field.get_ref());
                         if let Err(error) = self.value(document, layer, &name, field.span().start, value) {
@@ -394,6 +394,7 @@ impl Loading {
                 day_tokens: Some(values.count("budget.day_tokens")).filter(|tokens| *tokens > 0),
                 day_cost: Some(values.money("budget.day_cost")).filter(|cost| *cost > Dollars::ZERO),
             },
+            policy: PolicySettings { finish_from: values.count("policy.finish_from") as u32 },
             reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
             smells,
             keymap,

@@ -58,6 +58,7 @@ pub struct Settings {
     pub color: ColorChoice,
     pub window: WindowSettings,
     pub budget: BudgetSettings,
+    pub policy: PolicySettings,
     /// The user's `[reviewers]` tables by name; `builtin` needs none.
     pub reviewers: BTreeMap<String, ReviewerSettings>,
     /// `assets/smells.toml` with the user's and the repository's changes laid over it, as TOML.
@@ -85,6 +86,13 @@ pub struct BudgetSettings {
     /// Tokens of all runs since midnight.
     pub day_tokens: Option<u64>,
     pub day_cost: Option<Dollars>,
+}
+
+/// What the harness does about runs that newer code makes old; see `assets/config.toml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PolicySettings {
+    /// See `policy::supersede::FinishRule`; in percent.
+    pub finish_from: u32,
 }
 
 impl Default for Settings {

@@ -3,7 +3,7 @@
 //! | file | placeholders, those in brackets optional |
 //! |---|---|
 //! | `system.md` | none: who the reviewer is, what to report and how |
-//! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `later`] |
+//! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `known`, `later`] |
 //! | `more.md` | `diff`, [`later`] |
 //! | `turn-investigate.md`, `turn-analyse.md`, `turn-finish.md` | [`turn`, `of`] |
 //! | `last.md`, `cut.md`, `retry-empty.md`, `agent.md` | none |
@@ -58,7 +58,7 @@ prompts! {
     /// Who the reviewer is, what to report and how.
     System "system" [] [],
     /// The pinned task.
-    Task "task" ["diff"] ["scope", "rules", "patterns", "later"],
+    Task "task" ["diff"] ["scope", "rules", "patterns", "known", "later"],
     /// The next part of the diff.
     More "more" ["diff"] ["later"],
     TurnInvestigate "turn-investigate" [] ["turn", "of"],
@@ -94,6 +94,8 @@ pub enum Prompt<'a> {
         rules: &'a str,
         /// Learned patterns; may be empty.
         patterns: &'a str,
+        /// Findings of earlier reviews in parts of the change that are not sent again; may be empty.
+        known: &'a str,
         diff: &'a str,
         /// What of the diff comes later; may be empty.
         later: &'a str,
@@ -172,10 +174,11 @@ impl<'a> Prompt<'a> {
         let number = |number: u64| Cow::Owned(number.to_string());
         match *self {
             Self::System | Self::Last | Self::Cut | Self::RetryEmpty | Self::Agent => Vec::new(),
-            Self::Task { scope, rules, patterns, diff, later } => vec![
+            Self::Task { scope, rules, patterns, known, diff, later } => vec![
                 ("scope", text(scope)),
                 ("rules", text(rules)),
                 ("patterns", text(patterns)),
+                ("known", text(known)),
                 ("diff", text(diff)),
                 ("later", text(later)),
             ],
@@ -312,6 +315,7 @@ mod tests {
                 scope: "=scope=",
                 rules: "=rules=",
                 patterns: "=patterns=",
+                known: "=known=",
                 diff: "=diff=",
                 later: "=later=",
             },
@@ -357,8 +361,14 @@ mod tests {
     fn a_value_is_never_expanded_again() {
         let prompts = Prompts::default();
         let hostile = "{{later}} {{diff}} {{scope}}";
-        let rendered =
-            prompts.render(&Prompt::Task { scope: hostile, rules: "", patterns: " ", diff: hostile, later: "LATER" });
+        let rendered = prompts.render(&Prompt::Task {
+            scope: hostile,
+            rules: "",
+            patterns: " ",
+            known: "",
+            diff: hostile,
+            later: "LATER",
+        });
         assert_eq!(rendered.matches(hostile).count(), 2, "{rendered}");
         assert_eq!(rendered.matches("LATER").count(), 1, "{rendered}");
         assert!(rendered.contains("<rules>\nnone\n</rules>") && rendered.contains("<patterns>\nnone\n"), "{rendered}");

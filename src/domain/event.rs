@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{CancelReason, ErrorClass, FileCoverage, Finding, FindingId, LeftOut, Rejected, Response, RunStatus, Time};
+use super::{
+    CancelReason, CarriedFile, ErrorClass, FileCoverage, Finding, FindingId, LeftOut, Rejected, Response, RunStatus,
+    Time,
+};
 
 word_enum!(
     /// What a turn of a conversation is for.
@@ -85,6 +88,11 @@ pub enum RunEvent {
     /// This file's hunks were put before the reviewer and its findings are recorded above this line.
     Covered {
         file: FileCoverage,
+    },
+    /// Hunks that are not sent, because an earlier run has reviewed them as they are; the findings that come along with
+    /// them are recorded above this line.
+    Carried {
+        carried: Box<CarriedFile>,
     },
     /// A file that could not be reviewed after all.
     LeftOut {

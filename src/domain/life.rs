@@ -49,6 +49,15 @@ pub struct FlipFlop {
     pub undoes: FindingId,
 }
 
+/// A report that was recognised as a finding with another id than its own: in a file of another name, in edited code or
+/// in other words. What the code shows is the report; whoever carries it over starts from that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recognised {
+    pub finding_id: FindingId,
+    /// The id that kind, path and code give.
+    pub reported_as: FindingId,
+}
+
 word_enum!(
     /// Whether reports of a kind are raised.
     MuteAction { Mute = "mute", Unmute = "unmute" }

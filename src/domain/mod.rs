@@ -18,12 +18,12 @@ pub mod text;
 mod triage;
 
 pub use chat::{ChatRequest, Message, Response, Stop, ToolCall, ToolSpec};
-pub use coverage::{Coverage, FileCoverage, LeftOut, LeftOutReason, LineRange};
+pub use coverage::{CarriedFile, Coverage, FileCoverage, LeftOut, LeftOutReason, LineRange};
 pub use event::{JournalEntry, Opinion, RunEvent, ToolOutcome, TurnPhase, WindowUse};
 pub(crate) use finding::word_enum;
 pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, Suggestion};
 pub use ids::{BadId, FindingId, RunId, content_hash};
-pub use life::{FlipFlop, HeldBack, HeldBecause, Moved, Mute, MuteAction};
+pub use life::{FlipFlop, HeldBack, HeldBecause, Moved, Mute, MuteAction, Recognised};
 pub use model::{Effort, Encoding};
 pub use reported::{Rejected, Reported};
 pub use run::{CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage};

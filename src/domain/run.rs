@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    Coverage, Finding, FindingId, FlipFlop, HeldBack, Moved, Priority, Rejected, RunId, SCHEMA_VERSION, Scope, Time,
+    Coverage, Finding, FindingId, FlipFlop, HeldBack, Moved, Priority, Recognised, Rejected, RunId, SCHEMA_VERSION,
+    Scope, Time,
 };
 
 word_enum!(
@@ -234,14 +235,26 @@ pub struct RunRecord {
     pub reused_from: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried_over_from: Option<RunId>,
+    /// The run that ended early and whose journal this one goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_from: Option<RunId>,
+    /// An older run that may finish first: what it yields is carried over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<RunId>,
+    /// Everything is sent, whatever earlier runs have reviewed: it was asked for with `--force`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
     /// A person has stopped it for a while; its worker asks for nothing until that is taken back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<CancelReason>,
-    /// What the person who cancelled said.
+    /// What the person who cancelled said; of a superseded run why it was not let finish.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cancel_note: String,
+    /// Why it goes on although newer code was asked about.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub finish_note: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_class: Option<ErrorClass>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -291,6 +304,9 @@ pub struct RunOutput {
     pub moved: Vec<Moved>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flip_flops: Vec<FlipFlop>,
+    /// Findings and held back reports that were reported under another id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recognised: Vec<Recognised>,
 }
 
 impl RunOutput {
@@ -306,6 +322,7 @@ impl RunOutput {
             held_back: Vec::new(),
             moved: Vec::new(),
             flip_flops: Vec::new(),
+            recognised: Vec::new(),
         }
     }
 }

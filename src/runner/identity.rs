@@ -82,6 +82,15 @@ impl Runner {
     }
 }
 
+/// What is not paid for because so many changed lines are not sent, in tokens; `nothing_left` when that is all of them.
+pub(super) fn saved_estimate(reviewer: &str, lines: u64, nothing_left: bool) -> u64 {
+    match (reviewer, nothing_left) {
+        (Runner::BUILTIN, _) => 0,
+        (_, true) => TOKENS_PER_REVIEW + lines.saturating_mul(TOKENS_PER_LINE),
+        (_, false) => lines.saturating_mul(TOKENS_PER_LINE),
+    }
+}
+
 /// A client for a reviewer that talks to a model. Nothing is sent yet. `folder` is where a program works.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! The store's runs as the policy wants them.
 
 use super::Runner;
-use crate::domain::{RunId, RunRecord, RunStatus};
+use crate::domain::{CancelReason, RunId, RunRecord, RunStatus};
 use crate::policy::{Activity, Ending, Extent, KnownRun, Liveness, Resumable};
 use crate::store::{RunRow, View};
 
@@ -22,12 +22,13 @@ pub(super) fn of_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
         worktree: row.worktree,
         attempt: row.attempt,
         epoch: row.epoch,
-        ending: if row.cancel_reason.is_empty() { Ending::NotAsked } else { Ending::Asked },
+        ending: ending(row.cancel_reason),
         extent: if row.error_class.is_empty() { Extent::Whole } else { Extent::Partial },
         findings: row.counts.iter().sum(),
         tokens: row.tokens,
         superseded_by: row.superseded_by,
         resumable: Resumable::No,
+        underway: None,
     }
 }
 
@@ -48,12 +49,21 @@ pub(super) fn of_record<'a>(record: &'a RunRecord, scope: &'a str) -> KnownRun<'
         worktree: &record.worktree,
         attempt: record.attempt,
         epoch: record.epoch,
-        ending: if record.cancel_reason.is_none() { Ending::NotAsked } else { Ending::Asked },
+        ending: ending(record.cancel_reason.map_or("", CancelReason::word)),
         extent: if record.error_class.is_none() { Extent::Whole } else { Extent::Partial },
         findings: record.finding_counts.total(),
         tokens: record.tokens.total(),
         superseded_by: record.superseded_by.as_ref().map_or("", |id| id.as_str()),
         resumable: Resumable::No,
+        underway: None,
+    }
+}
+
+fn ending(reason: &str) -> Ending {
+    match reason {
+        "" => Ending::NotAsked,
+        reason if reason == CancelReason::UserStop.word() => Ending::Stopped,
+        _ => Ending::Asked,
     }
 }
 

@@ -10,6 +10,11 @@
 //! - *Slots.* Anybody may spawn a worker for a pending run; the worker takes the run's lock and then, under the store's
 //!   lock, turns the run to working only if fewer than `max_parallel_runs` others work. One that finds no slot leaves
 //!   its run pending and gives its lock up before it lets go of the store, so whoever ends next finds the run startable.
+//! - *Waiting for an older run.* A run whose older sibling may finish ([`crate::policy::supersede`]) stays pending until
+//!   that one has ended, so that it carries over what it yields. It holds no slot meanwhile, it waits for one that holds
+//!   a slot or gets the next, always an older one, and not for one that a person has paused: nobody waits in a circle.
+//! - *Carrying over.* Before a worker sends anything it looks for what earlier runs with the same eyes have reviewed as it
+//!   is ([`crate::policy::carry`]), and writes what it leaves out into its journal: a restart leaves out the same.
 //! - *Starts.* A worker is started with a lock of its own as standard input, so that nobody starts a second one while
 //!   it is on its way; starts that end before the claim are counted, and after three the run fails.
 //! - *Asking for an end.* The asker writes `cancel_reason` into the run's record and leaves the status; the worker sees
@@ -26,12 +31,15 @@
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
 mod cancel;
+mod carry;
 mod converse;
 mod examine;
 mod identity;
+mod keys;
 mod known;
 mod life;
 mod model;
+mod overlap;
 mod pause;
 mod process;
 mod recover;

@@ -9,6 +9,7 @@ use crate::domain::{
     CancelReason, Coverage, FindingCounts, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
+use crate::policy::supersede::{FinishRule, Verdict};
 use crate::policy::{self, Action, Decision, Extent, KnownRun, Liveness, Resumable};
 use crate::store::{Locked, StoreError, View};
 
@@ -64,6 +65,8 @@ impl Runner {
             files: snapshot.change.files.len(),
             left_out: snapshot.change.left_out.len(),
             force: request.force,
+            asker: request.source.into(),
+            rule: FinishRule { finish_from: self.settings.policy.finish_from },
             prompt_estimate: Self::estimate(&identity, changed_lines(&snapshot)),
         };
         let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
@@ -98,6 +101,7 @@ impl Runner {
 
     fn under_lock(&self, locked: &Locked<'_>, asked: &Asked<'_>, dead: Dead) -> Result<Tried, RunnerError> {
         let Asked { wish, .. } = asked;
+        let scope = wish.scope.to_string();
         let view = locked.view()?;
         // The records of equivalent runs: what can be taken over from them is not in a row.
         let mut looked_into: Vec<RunRecord> = Vec::new();
@@ -112,6 +116,10 @@ impl Runner {
             // Whoever settles it in just this moment holds its lock, so that it does not look dead.
             if run.liveness == Liveness::Dead && dead == Dead::SettleFirst {
                 return Ok(Tried::DeadWorker);
+            }
+            let older = !same && !row.status.is_terminal() && row.scope == scope && row.reviewer == wish.reviewer;
+            if older && row.branch == wish.branch && row.worktree == wish.worktree {
+                run.underway = self.underway(&row, run.liveness, asked.snapshot)?;
             }
             if same
                 && looked_into.len() < LOOKED_INTO
@@ -139,6 +147,7 @@ impl Runner {
                         && record.scope == wish.scope
                         && record.branch == wish.branch
                         && record.worktree == wish.worktree
+                        && record.reused_from == decision.duplicate_of
                 });
                 match earlier {
                     Some(record) => record,
@@ -149,7 +158,7 @@ impl Runner {
             Action::Reuse { run, .. } => self.stand_again(locked, run, asked, &decision)?,
             Action::Launch { .. } | Action::Resume { .. } => self.create(locked, asked, &decision)?,
         };
-        self.supersede_all(locked, decision.action.supersedes(), &run.run_id);
+        self.tell_older(locked, &decision, &run.run_id);
         if matches!(decision.action, Action::Reuse { .. }) {
             self.fold(locked, &run)?;
         }
@@ -160,6 +169,8 @@ impl Runner {
     fn start_requested(&self, requested: &Requested, view: &View) -> Result<(), RunnerError> {
         let run = &requested.run;
         let added = match &requested.decision.action {
+            // One that waits is started by whoever ends what it waits for.
+            Action::Launch { .. } | Action::Resume { .. } if self.must_wait(run) => None,
             Action::Launch { .. } | Action::Resume { .. } => {
                 Some(Waiting { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
             }
@@ -224,14 +235,22 @@ impl Runner {
             superseded_by: None,
             reused_from: None,
             carried_over_from: None,
+            resumed_from: None,
+            waits_for: decision.waits_for().cloned(),
+            full: wish.force,
             cancel_reason: None,
             cancel_note: String::new(),
+            finish_note: String::new(),
             error_class: None,
             error_summary: String::new(),
         };
         match &decision.action {
-            Action::Skip => record.summary = decision.reason.clone(),
+            Action::Skip => {
+                record.summary = decision.reason.clone();
+                record.reused_from.clone_from(&decision.duplicate_of);
+            }
             Action::Resume { from, .. } => {
+                record.resumed_from = Some(from.clone());
                 record.carried_over_from = Some(from.clone());
                 record.attempt = self.store.run(from)?.map_or(0, |earlier| earlier.attempt);
             }
@@ -271,22 +290,34 @@ impl Runner {
         })?)
     }
 
-    /// Asks active runs to end in favour of `newer`. The new run stands whether each of them can be told or not.
-    fn supersede_all(&self, locked: &Locked<'_>, older: &[RunId], newer: &RunId) {
-        for older in older {
-            if let Err(error) = self.supersede(locked, older, newer) {
-                tracing::warn!(run = %older, %newer, %error, "a run cannot be superseded");
+    /// Asks active runs of other code to end in favour of `newer`, or tells them that they may finish. The new run stands
+    /// whether each of them can be told or not.
+    fn tell_older(&self, locked: &Locked<'_>, decision: &Decision, newer: &RunId) {
+        for (older, verdict) in &decision.older {
+            let told = match verdict {
+                Verdict::Cancel(why) => self.supersede(locked, older, newer, why),
+                Verdict::Finish(why) => {
+                    let note = format!("may finish although {newer} asks about newer code: {why}");
+                    locked.note_on_run(older, |run| run.finish_note = note).map(drop).map_err(RunnerError::from)
+                }
+            };
+            if let Err(error) = told {
+                tracing::warn!(run = %older, %newer, %error, "a run cannot be told that newer code was asked about");
             }
         }
     }
 
     /// Asks an active run to end in favour of `newer`; one that has not begun ends at once.
-    fn supersede(&self, locked: &Locked<'_>, id: &RunId, newer: &RunId) -> Result<(), RunnerError> {
+    fn supersede(&self, locked: &Locked<'_>, id: &RunId, newer: &RunId, why: &str) -> Result<(), RunnerError> {
         let asked = locked.update_run(id, self.ambient.now(), |run| {
             if run.status.is_terminal() {
                 return;
             }
-            run.cancel_reason.get_or_insert(CancelReason::Superseded);
+            if run.cancel_reason.is_none() {
+                run.cancel_reason = Some(CancelReason::Superseded);
+                run.cancel_note = format!("{newer} asks about newer code; {why}");
+                run.finish_note.clear();
+            }
             run.superseded_by = Some(newer.clone());
         })?;
         if asked.status == RunStatus::Pending {

@@ -86,6 +86,7 @@ impl Runner {
                 held_back: life.held_back,
                 moved: life.moved,
                 flip_flops: life.flip_flops,
+                recognised: life.recognised,
             })?;
         }
         self.close(run, |record| apply(&outcome, timings, record))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Runner, RunnerError, known, process, settle};
 use crate::config::Paths;
-use crate::domain::{ErrorClass, RunId, RunStatus};
+use crate::domain::{ErrorClass, RunId, RunRecord, RunStatus};
 use crate::git::Repo;
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::Replayed;
@@ -67,6 +67,9 @@ impl Runner {
             if busy >= slots {
                 break;
             }
+            if self.must_wait_by_id(&next.run) {
+                continue;
+            }
             match self.start(&next) {
                 Ok(Start::Begun) => {
                     busy += 1;
@@ -84,6 +87,20 @@ impl Runner {
             Some(error) if started.is_empty() => Err(error),
             _ => Ok(started),
         }
+    }
+
+    /// Whether a run stays pending because of an older one that may finish first.
+    pub(super) fn must_wait(&self, run: &RunRecord) -> bool {
+        let Some(older) = run.waits_for.as_ref().filter(|older| **older < run.run_id) else { return false };
+        match self.store.run(older) {
+            Ok(Some(older)) => !older.status.is_terminal() && !older.is_paused(),
+            // Whom it waits for is not known any more.
+            Ok(None) | Err(_) => false,
+        }
+    }
+
+    fn must_wait_by_id(&self, run: &RunId) -> bool {
+        self.store.run(run).ok().flatten().is_some_and(|run| self.must_wait(&run))
     }
 
     fn start(&self, next: &Waiting) -> Result<Start, RunnerError> {

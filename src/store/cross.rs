@@ -147,6 +147,11 @@ impl Store {
                 RunEvent::Planned { files, hunks, .. } => {
                     (coverage.files_total, coverage.hunks_total) = (files, hunks);
                 }
+                RunEvent::Carried { carried } => {
+                    let hunks = u32::try_from(carried.file.hunks.len()).unwrap_or(u32::MAX);
+                    coverage.hunks_carried = coverage.hunks_carried.saturating_add(hunks);
+                    paths.insert(carried.file.path);
+                }
                 RunEvent::Covered { file } => {
                     coverage.files_covered = coverage.files_covered.saturating_add(1);
                     let hunks = u32::try_from(file.hunks.len()).unwrap_or(u32::MAX);

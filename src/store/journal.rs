@@ -78,6 +78,7 @@ fn sync_of(event: &RunEvent) -> Sync {
     match event {
         RunEvent::Finding { .. }
         | RunEvent::Covered { .. }
+        | RunEvent::Carried { .. }
         | RunEvent::TurnAnswered { .. }
         | RunEvent::Restated { .. }
         | RunEvent::Rejected { .. }

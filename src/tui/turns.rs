@@ -240,6 +240,7 @@ impl Conversation {
             RunEvent::Phase { .. }
             | RunEvent::Planned { .. }
             | RunEvent::Covered { .. }
+            | RunEvent::Carried { .. }
             | RunEvent::LeftOut { .. }
             | RunEvent::Note { .. }
             | RunEvent::CancelAsked { .. }

@@ -1,5 +1,6 @@
 //! The integration tests: one binary, real processes, real files.
 
+mod carry;
 mod cli;
 mod cockpit;
 mod command;

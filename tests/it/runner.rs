@@ -231,11 +231,12 @@ fn a_run_that_kills_three_workers_is_lost_with_what_it_found() {
     assert_eq!((record.status, record.error_class), (RunStatus::Lost, Some(ErrorClass::WorkerDied)));
     assert!(record.finding_counts.total() > 0 && record.summary.ends_with("findings kept"), "{}", record.summary);
     assert_eq!(place.finding_ids(&run), place.journalled(&run));
-    // Asked for again, the review begins anew: three attempts are enough.
+    // Asked for again, the review begins anew: three attempts are enough. What the lost one covered is carried over.
     let anew = place.review(&["--commit", &commit, "--wait"]);
     assert_ne!(anew, run);
     let record = place.run(&anew);
-    assert_eq!((record.status, record.attempt, &record.carried_over_from), (RunStatus::Completed, 1, &None));
+    assert_eq!((record.status, record.attempt, &record.resumed_from), (RunStatus::Completed, 1, &None));
+    assert_eq!((&record.carried_over_from, record.coverage.hunks_carried > 0), (&Some(run.clone()), true));
     assert!(place.journalled(&run).is_subset(&place.finding_ids(&anew)));
     assert_eq!(place.run(&run).superseded_by, Some(anew), "the lost one is folded under it");
 }

@@ -151,7 +151,7 @@ fn the_life_of_a_run_and_its_findings() {
     journal.append(at(6), RunEvent::Planned { files: 3, hunks: 4, left_out: vec![] }).expect("appends");
     journal.append(at(7), RunEvent::Finding { finding: Box::new(finding(5, 1)) }).expect("appends");
     journal.append(at(7), RunEvent::Finding { finding: Box::new(finding(6, 1)) }).expect("appends");
-    let file = FileCoverage { path: "src/file1.rs".into(), hunks: vec![LineRange::new(1, 4)] };
+    let file = FileCoverage { path: "src/file1.rs".into(), hunks: vec![LineRange::new(1, 4)], keys: Vec::new() };
     journal.append(at(8_000), RunEvent::Covered { file }).expect("appends");
 
     let live = store.view().expect("a view");

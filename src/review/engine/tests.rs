@@ -31,8 +31,10 @@ pub(in crate::review) fn finding(path: &str, start: u32, end: u32, priority: u8)
 
 fn plan(files: usize, unit_files: usize) -> Plan {
     Plan {
+        carried: Vec::new(),
         files: (0..files)
             .map(|index| PlannedFile {
+                keys: Vec::new(),
                 path: format!("f{index}.rs"),
                 hunks: vec![LineRange::new(1, 10), LineRange::new(20, 29)],
                 added_lines: 20,

@@ -21,7 +21,7 @@ pub(super) struct Held {
     pub held_back: Vec<HeldBack>,
 }
 
-/// What an earlier review covered, by path.
+/// What an earlier review covered or carried over, by path.
 type Covered = HashMap<String, Vec<LineRange>>;
 
 impl Settling<'_> {
@@ -75,8 +75,11 @@ impl Settling<'_> {
             let row = self.view.run(index);
             let Ok(id) = row.id.parse::<RunId>() else { continue };
             if let Some(output) = self.runner.store.output(&id)? {
-                let hunks = output.coverage.files.into_iter().map(|file| (file.path, file.hunks));
-                covered.push((id, row.snapshot_commit.to_owned(), hunks.collect()));
+                let mut hunks: Covered = HashMap::new();
+                for file in output.coverage.reviewed() {
+                    hunks.entry(file.path.clone()).or_default().extend(&file.hunks);
+                }
+                covered.push((id, row.snapshot_commit.to_owned(), hunks));
             }
         }
         Ok(covered)

@@ -38,8 +38,12 @@ pub fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     doc.heading("Coverage", "");
     let left_out = page.output.as_ref().map_or(0, |output| output.coverage.left_out.len());
     let reviewable = coverage.1.saturating_sub(left_out as u32);
-    gauge(app, "files", coverage.0, reviewable, width, doc);
-    gauge(app, "hunks", coverage.2, coverage.3, width, doc);
+    let carried = page.output.as_ref().map_or(&run.coverage, |output| &output.coverage);
+    gauge(app, "files", coverage.0 + carried.files_carried, reviewable, width, doc);
+    gauge(app, "hunks", coverage.2 + carried.hunks_carried, coverage.3, width, doc);
+    if let Some(said) = carried.carried_in_words() {
+        doc.field("carried", NAMES, Role::Normal, &format!("{said}; {} reviewed", coverage.2), width);
+    }
     if let Some(output) = &page.output {
         let left: Vec<_> = output.coverage.left_out.iter().collect();
         if !left.is_empty() {
@@ -203,6 +207,10 @@ fn about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         field("attempt", &run.attempt.to_string());
     }
     field("decision", &run.decision);
+    if let Some(older) = run.waits_for.as_ref().filter(|_| run.status == RunStatus::Pending) {
+        field("waits for", older.as_str());
+    }
+    field("finishing", &run.finish_note);
     if let Some(by) = &run.superseded_by {
         field("superseded", &format!("by {by}"));
     }
@@ -280,6 +288,14 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
             ("finding", Role::of_priority(finding.priority), what)
         }
         RunEvent::Covered { file } => ("covered", Role::Good, file.path.clone()),
+        RunEvent::Carried { carried } => {
+            let hunks = text::count(carried.file.hunks.len(), "hunk");
+            let found = match carried.findings.len() {
+                0 => String::new(),
+                n => format!(", {}", text::count(n, "finding")),
+            };
+            ("carried", Role::Good, format!("{}: {hunks} from {}{found}", carried.file.path, carried.from))
+        }
         RunEvent::LeftOut { file } => ("left out", Role::Muted, format!("{}: {}", file.path, file.reason)),
         RunEvent::Note { text } => ("note", Role::Normal, text.clone()),
         RunEvent::CancelAsked { reason } => ("cancel", Role::Warn, reason.word().replace('_', " ")),
