@@ -12,7 +12,7 @@ use super::document::{self, Document, Links, Shape};
 use super::error::{ConfigError, Place};
 use super::keys::{self, Form, KEYS, Trust, Value};
 use super::reviewers::{self, Parsed};
-use super::{BudgetSettings, ColorChoice, Dollars, Paths, Settings, WindowSettings, embedded};
+use super::{BudgetSettings, ColorChoice, Dollars, Paths, Settings, WatchSettings, WindowSettings, embedded};
 use crate::domain::text;
 
 /// The repository's own settings file.
@@ -250,7 +250,7 @@ impl Loading {
                         }
                     }
                 }
-                (group @ ("window" | "budget"), DeValue::Table(fields)) => {
+                (group @ ("window" | "budget" | "watch"), DeValue::Table(fields)) => {
                     for (field, value) in fields {
                         let name = format!("{group}.{}", field.get_ref());
                         if let Err(error) = self.value(document, layer, &name, field.span().start, value) {
@@ -393,6 +393,19 @@ impl Loading {
                 run_cost: Some(values.money("budget.run_cost")).filter(|cost| *cost > Dollars::ZERO),
                 day_tokens: Some(values.count("budget.day_tokens")).filter(|tokens| *tokens > 0),
                 day_cost: Some(values.money("budget.day_cost")).filter(|cost| *cost > Dollars::ZERO),
+            },
+            watch: WatchSettings {
+                on: values.list("watch.on").iter().filter_map(|word| word.parse().ok()).collect(),
+                quiet_seconds: values.count("watch.quiet_seconds"),
+                interval_seconds: values.count("watch.interval_seconds"),
+                min_changed_lines: values.count("watch.min_changed_lines"),
+                quiet_hours: values.text("watch.quiet_hours").parse().ok(),
+                ignored_paths: values.list("watch.ignored_paths"),
+                reviewer: Some(values.text("watch.reviewer")).filter(|name| name != "auto"),
+                day_tokens: Some(values.count("watch.day_tokens")).filter(|tokens| *tokens > 0),
+                day_cost: Some(values.money("watch.day_cost")).filter(|cost| *cost > Dollars::ZERO),
+                poll: values.flag("watch.poll"),
+                poll_seconds: values.count("watch.poll_seconds").max(1),
             },
             reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
             smells,

@@ -29,7 +29,7 @@ pub use reviewers::{Dialect, KeySource, ReviewerKind, ReviewerSettings, SummaryB
 
 use std::collections::BTreeMap;
 
-use crate::domain::{Priority, Scope};
+use crate::domain::{Hours, Movement, Priority, Scope};
 
 /// When commands print in colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,6 +58,7 @@ pub struct Settings {
     pub color: ColorChoice,
     pub window: WindowSettings,
     pub budget: BudgetSettings,
+    pub watch: WatchSettings,
     /// The user's `[reviewers]` tables by name; `builtin` needs none.
     pub reviewers: BTreeMap<String, ReviewerSettings>,
     /// `assets/smells.toml` with the user's and the repository's changes laid over it, as TOML.
@@ -85,6 +86,25 @@ pub struct BudgetSettings {
     /// Tokens of all runs since midnight.
     pub day_tokens: Option<u64>,
     pub day_cost: Option<Dollars>,
+}
+
+/// What is reviewed without being asked for, and how often; see `assets/config.toml`. `None` is no limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchSettings {
+    pub on: Vec<Movement>,
+    pub quiet_seconds: u64,
+    pub interval_seconds: u64,
+    pub min_changed_lines: u64,
+    pub quiet_hours: Option<Hours>,
+    /// Globs in the syntax of .gitignore: files whose movement is none.
+    pub ignored_paths: Vec<String>,
+    /// `None` for the default reviewer.
+    pub reviewer: Option<String>,
+    /// Of a day, all runs counted.
+    pub day_tokens: Option<u64>,
+    pub day_cost: Option<Dollars>,
+    pub poll: bool,
+    pub poll_seconds: u64,
 }
 
 impl Default for Settings {

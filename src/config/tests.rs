@@ -33,6 +33,8 @@ fn other_value(form: Form) -> String {
         Form::Patterns | Form::Program => "[\"other\"]".to_owned(),
         Form::Address => "\"https://models.example.org/v1\"".to_owned(),
         Form::Variable => "\"SOME_KEY\"".to_owned(),
+        Form::Choices(words) => format!("[{:?}]", words.last().expect("a word")),
+        Form::Hours => "\"22:00-07:00\"".to_owned(),
     }
 }
 

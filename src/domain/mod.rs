@@ -11,6 +11,7 @@ mod finding;
 mod ids;
 mod life;
 mod model;
+mod movement;
 mod reported;
 mod run;
 mod scope;
@@ -25,6 +26,7 @@ pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, 
 pub use ids::{BadId, FindingId, RunId, content_hash};
 pub use life::{FlipFlop, HeldBack, HeldBecause, Moved, Mute, MuteAction};
 pub use model::{Effort, Encoding};
+pub use movement::{Hours, Minute, Movement, Operation, WatchMode};
 pub use reported::{Rejected, Reported};
 pub use run::{CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage};
 pub use scope::{BadScope, Scope};

@@ -7,7 +7,8 @@
 //! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
 //! writes the tree, `change` compares it with the base (`promised` has git fetch what a partial clone lacks), `filter`
 //! leaves out what is not worth a review. `follow` tells what became of the files of one snapshot in another. And back
-//! into files: `checkout`, for programs that look around by themselves.
+//! into files: `checkout`, for programs that look around by themselves. For watchers: `glance` tells cheaply whether
+//! anything moved, `roam` names the folders worth watching.
 
 mod attributes;
 mod bytes;
@@ -17,6 +18,7 @@ mod error;
 mod filter;
 mod follow;
 mod freeze;
+mod glance;
 mod ignored;
 mod index;
 mod listing;
@@ -24,6 +26,7 @@ mod program;
 mod promised;
 mod read;
 mod repo;
+mod roam;
 mod scan;
 mod scope;
 mod snapshot;
@@ -34,6 +37,8 @@ pub use checkout::Throwaway;
 pub use error::GitError;
 pub use filter::Judge;
 pub use follow::Altered;
+pub use glance::{Glance, Stance};
+pub use roam::{Folders, Quiet};
 
 use std::path::PathBuf;
 

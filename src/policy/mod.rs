@@ -25,6 +25,7 @@ mod freshness;
 mod holding;
 mod lifecycle;
 mod lineage;
+mod rate;
 mod recognise;
 
 pub use decide::{Action, Decision, Ending, Extent, KnownRun, MAX_ATTEMPTS, Request, Resumable, decide, replaced_by};
@@ -35,4 +36,5 @@ pub use lifecycle::{
     next_status, resolution,
 };
 pub use lineage::{Layer, Reach, Sight, reach};
+pub use rate::{Change, Rules, SETTLE_MS, Situation, Spent, Until, Verdict, Why, rate};
 pub use recognise::{Earlier, recognise, took_the_place};

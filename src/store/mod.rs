@@ -18,6 +18,7 @@
 //! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
 //! | `load`, `checkpoint`, `view` | from files to a [`View`], the derived file that makes it quick |
 //! | `tail` | waiting for changes |
+//! | `watch` | who watches the repository, and the snooze |
 //! | `check`, `prune` | verify, repair, prune |
 
 mod check;
@@ -43,6 +44,7 @@ mod spending;
 mod tail;
 pub mod triage;
 mod view;
+mod watch;
 
 pub use check::{Problem, Report};
 pub use error::StoreError;
@@ -53,6 +55,7 @@ pub use said::LastSaid;
 pub use spending::{Paid, Spending, Total};
 pub use tail::{Changed, Stopper, Tail};
 pub use view::{FindingRow, RunRow, View, ViewBuilder};
+pub use watch::{Watcher, Watching};
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
