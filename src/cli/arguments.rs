@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     cancel, completions, config, details, doctor, findings, keep, ledger, man, mute, pause, resume, review, reviewers,
-    runs, show, smells, store, tokens, triage, undo, worker,
+    runs, show, smells, snooze, store, tokens, triage, undo, watch, worker,
 };
 
 /// What `--help` and the man page say at their end.
@@ -117,6 +117,10 @@ pub enum Command {
     Pause(pause::Arguments),
     /// Let a paused run go on
     Resume(resume::Arguments),
+    /// Review what changes as it changes, until it is told to end
+    Watch(watch::Arguments),
+    /// Begin no review unasked for a while
+    Snooze(snooze::Arguments),
     /// What a coding assistant receives about the reviews at each of its turns
     Ledger(ledger::Arguments),
     /// Look for smells in files or folders, without a repository

@@ -92,6 +92,11 @@ impl From<RunnerError> for CliError {
             }
             RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
             RunnerError::Unkillable { .. } | RunnerError::Stuck { .. } => Self::failed(message),
+            RunnerError::WatchedElsewhere { .. } => Self::failed(message),
+            RunnerError::WatchStays { watcher } => match watcher {
+                Some(pid) => Self::failed(message).hint(format!("`kill -9 {pid}` ends it; nothing is lost")),
+                None => Self::failed(message),
+            },
             RunnerError::Config(error) => error.into(),
             RunnerError::Reviewer(_) => Self::failed(message).hint("`revdeck doctor` says what the reviewer lacks"),
             RunnerError::Spawn { .. } => {

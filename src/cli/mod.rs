@@ -28,10 +28,12 @@ mod runs;
 mod session;
 mod show;
 mod smells;
+mod snooze;
 mod store;
 mod tokens;
 mod triage;
 mod undo;
+mod watch;
 mod worker;
 
 use std::process::ExitCode;
@@ -96,6 +98,8 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Cancel(arguments)) => cancel::run(&invocation, &arguments),
         Some(Command::Pause(arguments)) => pause::run(&invocation, &arguments),
         Some(Command::Resume(arguments)) => resume::run(&invocation, &arguments),
+        Some(Command::Watch(arguments)) => watch::run(&invocation, &arguments),
+        Some(Command::Snooze(arguments)) => snooze::run(&invocation, &arguments),
         Some(Command::Ledger(arguments)) => ledger::run(&invocation, &arguments),
         Some(Command::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(Command::Store(arguments)) => store::run(&invocation, &arguments),

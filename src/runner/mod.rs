@@ -40,9 +40,11 @@ mod settle;
 mod start;
 mod trial;
 mod wait;
+mod watch;
 mod work;
 
 pub use trial::{ToolsTried, Trial, try_out};
+pub use watch::{Began, Leash, Open, Said, Stopped, Watch, WatchEnd, WatchState, WatchStopper, parse_snooze};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,6 +142,10 @@ pub enum RunnerError {
     Stuck { run: RunId },
     #[error("the worker of {run} (process {worker}) does not end although it was killed; it may hang in the kernel")]
     Unkillable { run: RunId, worker: u32 },
+    #[error("the watcher runs as process {pid} of {owner}: it can only be ended there")]
+    WatchedElsewhere { pid: u32, owner: String },
+    #[error("the watcher{} does not end", .watcher.map_or(String::new(), |pid| format!(" (process {pid})")))]
+    WatchStays { watcher: Option<u32> },
 }
 
 impl Runner {

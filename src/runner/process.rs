@@ -79,6 +79,19 @@ pub(super) fn kill_group(worker: u32) {
 #[cfg(not(unix))]
 pub(super) fn kill_group(_worker: u32) {}
 
+/// Asks a process to end, as an interrupt would.
+#[cfg(unix)]
+pub(super) fn ask_to_end(process: u32) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let pid = i32::try_from(process).ok().filter(|&number| number > 1).and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn ask_to_end(_process: u32) {}
+
 /// `user@host`.
 pub(super) fn owner() -> String {
     let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());

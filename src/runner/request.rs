@@ -313,7 +313,7 @@ impl Runner {
 }
 
 /// Lines that the change adds or takes away.
-fn changed_lines(snapshot: &Snapshot) -> u64 {
+pub(super) fn changed_lines(snapshot: &Snapshot) -> u64 {
     let hunks = snapshot.change.files.iter().flat_map(|file| &file.hunks);
     hunks.map(|hunk| u64::from(hunk.old_lines) + u64::from(hunk.new_lines)).sum()
 }
