@@ -75,7 +75,7 @@ fn gather(session: &Session, view: &View, now: Time) -> Result<LedgerView, CliEr
     let worktree = session.repo.root().to_string_lossy().into_owned();
     let surroundings =
         Place { epoch: session.store.epoch()?, branch: session.repo.branch(), head: session.repo.head() };
-    let (mut runs, mut ended) = (Vec::new(), 0);
+    let (mut records, mut ended) = (Vec::new(), 0);
     let mut here = std::collections::HashSet::new();
     for index in 0..view.run_count() {
         let row = view.run(index);
@@ -90,8 +90,11 @@ fn gather(session: &Session, view: &View, now: Time) -> Result<LedgerView, CliEr
         ended += usize::from(is_over);
         let Ok(id) = row.id.parse() else { continue };
         let Some(record) = session.store.run(&id)? else { continue };
-        runs.push(of_run(session, record, &surroundings, now));
+        records.push(record);
     }
+    // Who looked last at a scope, at this very epoch, says what it shows now.
+    let looks: Vec<_> = records.iter().filter(|run| run.epoch == surroundings.epoch).cloned().collect();
+    let runs = records.into_iter().map(|run| of_run(session, run, &looks, &surroundings, now)).collect();
     let findings = (0..view.finding_count())
         .map(|index| view.finding(index))
         .filter(|row| row.status.is_undecided() && here.contains(row.last_run))
@@ -116,8 +119,9 @@ struct Place {
     head: String,
 }
 
-fn of_run(session: &Session, run: RunRecord, place: &Place, now: Time) -> LedgerRun {
-    let freshness = fresh(session, &run, place, now);
+fn of_run(session: &Session, run: RunRecord, looks: &[RunRecord], place: &Place, now: Time) -> LedgerRun {
+    let look = looks.iter().find(|look| look.scope == run.scope && look.branch == run.branch);
+    let freshness = fresh(session, &run, look.map(|look| look.diff_fingerprint.as_str()), place, now);
     LedgerRun {
         id: run.run_id,
         status: run.status,
@@ -133,7 +137,7 @@ fn of_run(session: &Session, run: RunRecord, place: &Place, now: Time) -> Ledger
     }
 }
 
-fn fresh(session: &Session, run: &RunRecord, place: &Place, now: Time) -> Freshness {
+fn fresh(session: &Session, run: &RunRecord, fingerprint: Option<&str>, place: &Place, now: Time) -> Freshness {
     let quiet = now.as_second().saturating_sub(run.updated_at.as_second());
     let liveness = if run.status.is_terminal() {
         Liveness::Ended
@@ -162,7 +166,9 @@ fn fresh(session: &Session, run: &RunRecord, place: &Place, now: Time) -> Freshn
         superseded_by: &superseded_by,
         snapshot: SnapshotState::NotAsked,
     };
+    // On another branch the same words name something else.
+    let fingerprint = fingerprint.filter(|_| run.branch == place.branch);
     let surroundings =
-        Surroundings { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint: None };
+        Surroundings { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint };
     freshness(&target, liveness, &surroundings)
 }

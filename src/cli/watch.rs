@@ -11,7 +11,7 @@ use super::session::Invocation;
 use crate::config::Texts;
 use crate::domain::{Time, WatchMode, text};
 use crate::report::json::versioned;
-use crate::runner::{Began, Leash, Said, Stopped, Watch, WatchEnd};
+use crate::runner::{Began, Leash, Said, Stopped, Watch, WatchEnd, WatchState};
 use crate::store::Watcher;
 
 /// Arguments of `watch`.
@@ -41,9 +41,8 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
     let ambient = invocation.ambient()?;
     let again = invocation.clone();
-    let open = Box::new(move |root: &std::path::Path| {
-        again.runner_at(root, Texts::Smells).map_err(|error| error.message)
-    });
+    let open =
+        Box::new(move |root: &std::path::Path| again.runner_at(root, Texts::Smells).map_err(|error| error.message));
     let watch = match Watch::begin(runner, open)? {
         Began::Watching(watch) => watch,
         Began::Already(watcher) => {
@@ -102,7 +101,7 @@ pub fn clock(time: Time) -> String {
 
 fn status(invocation: &Invocation, format: PlainFormat) -> Result<Exit, CliError> {
     let (runner, _) = invocation.reading_session(Texts::None)?.into_runner();
-    let state = runner.watch_state()?;
+    let state = WatchState::of(&runner.store, runner.ambient.now())?;
     if format == PlainFormat::Json {
         let known = match &state.watcher {
             Watcher::Known(watching) => json!(watching),

@@ -94,7 +94,8 @@ impl Folders {
     pub fn leave(&mut self, folder: &Path) -> Vec<PathBuf> {
         let Some(path) = self.relative(folder).filter(|path| self.known.contains_key(path)) else { return Vec::new() };
         let within = |known: &[u8]| {
-            path.is_empty() || known.strip_prefix(path.as_slice()).is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
+            path.is_empty()
+                || known.strip_prefix(path.as_slice()).is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
         };
         let gone: Vec<Vec<u8>> = self.known.keys().filter(|known| within(known)).cloned().collect();
         gone.iter().for_each(|path| drop(self.known.remove(path)));

@@ -32,8 +32,9 @@ pub struct Watching {
 }
 
 /// Who watches a repository.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Watcher {
+    #[default]
     None,
     /// One lives and has not said yet how, or says it in a way that this version does not understand.
     Unknown,

@@ -17,7 +17,7 @@ use super::loaded::Loaded;
 use super::message::{FileRow, Subject, Tab, TriageLine};
 use super::theme::{Depth, Theme};
 use crate::domain::{FindingStatus, RunStatus, Scope};
-use crate::runner::Runner;
+use crate::runner::{Runner, WatchState};
 use crate::store::{FindingRow, Pulse, RunRow, View};
 
 /// The panes.
@@ -138,6 +138,8 @@ pub enum PromptKind {
     },
     Commit,
     Range,
+    /// For how long nothing is to begin by itself.
+    Snooze,
 }
 
 /// Where the cockpit is.
@@ -202,6 +204,7 @@ pub struct App {
     pub active: Vec<u32>,
     /// What the runs that work do this moment, by their ids.
     pub pulses: Vec<(String, Pulse)>,
+    pub watch: WatchState,
 
     pub focus: Pane,
     /// The list that the detail belongs to.
@@ -299,6 +302,7 @@ impl App {
             known: Arc::default(),
             active: Vec::new(),
             pulses: Vec::new(),
+            watch: WatchState::default(),
             focus: Pane::Findings,
             list: Pane::Findings,
             zoomed: false,

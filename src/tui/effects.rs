@@ -4,9 +4,9 @@
 //! asking the runner, filtering. A thread that panics says so in a message; the cockpit goes on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use super::load::Loader;
 use super::message::{Asked, Command, Message, Subject, Tab, TriageLine, TriageOrder};
 use super::terminal::Mailbox;
 use crate::config::Ambient;
-use crate::domain::{Actor, Disposition, RunId, Scope, Source, TriageAction};
+use crate::domain::{Actor, Disposition, RunId, Scope, Source, TriageAction, WatchMode};
 use crate::policy;
-use crate::runner::{Cancelled, Pausing, Requested, ReviewRequest, Runner, RunnerError};
-use crate::store::{Changed, Store, StoreError, View, triage};
+use crate::runner::{Cancelled, Pausing, Requested, ReviewRequest, Runner, RunnerError, WatchState, parse_snooze};
+use crate::store::{Changed, Store, StoreError, View, Watcher, Watching, triage};
 
 /// Names of threads whose panics are caught: the terminal stays as it is.
 pub const WORKER: &str = "revdeck-cockpit-";
@@ -47,6 +47,8 @@ enum Ask {
     Cancel(RunId),
     Pause(RunId),
     Resume(RunId),
+    Watch,
+    Snooze(String),
 }
 
 impl Effects {
@@ -98,6 +100,8 @@ impl Effects {
             Command::Cancel(run) => self.give(&self.control, Ask::Cancel(run)),
             Command::Pause(run) => self.give(&self.control, Ask::Pause(run)),
             Command::Resume(run) => self.give(&self.control, Ask::Resume(run)),
+            Command::Watch => self.give(&self.control, Ask::Watch),
+            Command::Snooze(text) => self.give(&self.control, Ask::Snooze(text)),
             Command::Copy(_) | Command::Edit { .. } | Command::Suspend | Command::Redraw | Command::Quit(_) => {}
         }
     }
@@ -129,8 +133,47 @@ fn worker(name: &str, messages: Mailbox, work: impl FnOnce() + Send + 'static) {
     }
 }
 
+/// Tells who watches when that has changed.
+struct WatchTeller {
+    store: Store,
+    messages: Mailbox,
+    known: Mutex<WatchState>,
+    /// Somebody waits for the end of the watcher there is: one that is killed changes no file.
+    awaited: AtomicBool,
+}
+
+impl WatchTeller {
+    fn tell(self: &Arc<Self>) {
+        let Ok(state) = WatchState::of(&self.store, Ambient::system().now()) else { return };
+        let watched = state.watcher != Watcher::None;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known != state {
+            known.clone_from(&state);
+            let _ = self.messages.send(Message::Watch(state));
+        }
+        drop(known);
+        if watched && !self.awaited.swap(true, Ordering::AcqRel) {
+            let teller = Arc::clone(self);
+            worker("watcher", self.messages.clone(), move || {
+                let waited = teller.store.await_watcher_end();
+                teller.awaited.store(false, Ordering::Release);
+                match waited {
+                    Ok(()) => teller.tell(),
+                    Err(error) => tracing::warn!(%error, "the end of the watcher is not seen"),
+                }
+            });
+        }
+    }
+}
+
 /// The store as it is, and again whenever it changes.
 fn watch(store: &Store, written: &AtomicU64, messages: &Mailbox) {
+    let teller = Arc::new(WatchTeller {
+        store: store.clone(),
+        messages: messages.clone(),
+        known: Mutex::default(),
+        awaited: AtomicBool::new(false),
+    });
     let mut tail = store.tail();
     let mut known: Option<Arc<View>> = None;
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
@@ -142,6 +185,7 @@ fn watch(store: &Store, written: &AtomicU64, messages: &Mailbox) {
             }
             working = known.as_deref().map_or_else(Vec::new, at_work);
         }
+        teller.tell();
         let beating = store.pulses(&working);
         if beating != pulses {
             pulses.clone_from(&beating);
@@ -296,12 +340,43 @@ fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Mailbox) {
                 Message::Cancelled { run: run.as_str().to_owned(), result }
             }
             Ask::Pause(run) => Message::Paused(told_pausing(runner.pause(&run), "pauses as soon as the answer is in")),
+            Ask::Watch => Message::Watched(watch_or_not(runner)),
+            Ask::Snooze(text) => Message::Watched(snooze(runner, &text)),
             Ask::Resume(run) => Message::Paused(told_pausing(runner.resume(&run), "goes on")),
         };
         if messages.send(message).is_err() {
             return;
         }
     }
+}
+
+/// Starts a watcher, or ends the one there is; what came of it.
+fn watch_or_not(runner: &Runner) -> Result<String, String> {
+    let watcher = runner.store.watcher().map_err(|error| error.to_string())?;
+    if watcher != Watcher::None {
+        runner.stop_watch().map_err(|error| error.to_string())?;
+        return Ok("the watcher has ended".to_owned());
+    }
+    match runner.start_watch() {
+        Ok(Watcher::Known(Watching { mode: WatchMode::Polling { reason }, .. })) => {
+            Ok(format!("watching by looking every so often: {reason}"))
+        }
+        Ok(Watcher::Known(_) | Watcher::Unknown) => {
+            Ok("watching: what changes is reviewed, also without the cockpit".to_owned())
+        }
+        Ok(Watcher::None) => Err(format!("nobody watches: {} says why", runner.watch_log_path().display())),
+        Err(error) => Err(format!("nobody watches: {error}")),
+    }
+}
+
+fn snooze(runner: &Runner, text: &str) -> Result<String, String> {
+    let zone = jiff::tz::TimeZone::system();
+    let until = parse_snooze(text, runner.ambient.now(), &zone)?;
+    runner.store.snooze(until).map_err(|error| error.to_string())?;
+    Ok(match until {
+        Some(until) => format!("snoozed until {}", until.to_zoned(zone).strftime("%H:%M")),
+        None => "not snoozed any more".to_owned(),
+    })
 }
 
 /// What came of pausing a run or of letting it go on; `done` when it is on record.

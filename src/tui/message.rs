@@ -7,6 +7,7 @@ use super::filter::{Filter, Known};
 use super::input::Input;
 use super::loaded::Loaded;
 use crate::domain::{Disposition, FindingId, FindingStatus, RunId, Scope};
+use crate::runner::WatchState;
 use crate::store::{Pulse, View};
 
 /// Something happened.
@@ -60,6 +61,10 @@ pub enum Message {
     },
     /// What came of pausing a run or of letting it go on.
     Paused(Result<String, String>),
+    /// Who watches, and whether somebody wants to be left alone.
+    Watch(WatchState),
+    /// What came of starting or ending a watcher, or of a snooze.
+    Watched(Result<String, String>),
     /// What became of runs whose worker is gone, a line each.
     Recovered(Vec<String>),
     /// An editor has ended.
@@ -109,6 +114,10 @@ pub enum Command {
     Cancel(RunId),
     Pause(RunId),
     Resume(RunId),
+    /// Starts a watcher, or ends the one there is.
+    Watch,
+    /// For so long nothing is to begin by itself, as it was typed.
+    Snooze(String),
     /// Into the terminal's clipboard.
     Copy(String),
     Edit {

@@ -18,3 +18,4 @@ mod tools;
 #[allow(dead_code, reason = "shared with the example and the cockpit's own tests")]
 #[path = "../../benches/support/turns.rs"]
 mod turns;
+mod watch;

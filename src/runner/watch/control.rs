@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::super::{Runner, RunnerError, process};
 use crate::config::Paths;
 use crate::domain::Time;
-use crate::store::Watcher;
+use crate::store::{Store, StoreError, Watcher};
 
 /// How long a watcher may take to begin or to end; own: both take milliseconds, and a large worktree some seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -17,10 +17,17 @@ const LOOK: Duration = Duration::from_millis(10);
 const LOG_BYTES: u64 = 1 << 20;
 
 /// What is to be known about watching.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchState {
     pub watcher: Watcher,
     pub snoozed: Option<Time>,
+}
+
+impl WatchState {
+    /// Who watches, and whether somebody wants to be left alone. Makes nothing.
+    pub fn of(store: &Store, now: Time) -> Result<Self, StoreError> {
+        Ok(Self { watcher: store.watcher()?, snoozed: store.snoozed(now) })
+    }
 }
 
 /// What came of ending a watcher.
@@ -32,11 +39,6 @@ pub enum Stopped {
 }
 
 impl Runner {
-    /// Who watches, and whether somebody wants to be left alone.
-    pub fn watch_state(&self) -> Result<WatchState, RunnerError> {
-        Ok(WatchState { watcher: self.store.watcher()?, snoozed: self.store.snoozed(self.ambient.now()) })
-    }
-
     /// Starts a watcher that goes on when whoever started it ends, unless there is one; who watches then.
     pub fn start_watch(&self) -> Result<Watcher, RunnerError> {
         match self.store.watcher()? {

@@ -108,7 +108,9 @@ fn in_words(error: &notify::Error) -> String {
         _ => None,
     };
     match errno {
-        Some(Errno::NOSPC) => "the system's limit of watched folders is reached (fs.inotify.max_user_watches)".to_owned(),
+        Some(Errno::NOSPC) => {
+            "the system's limit of watched folders is reached (fs.inotify.max_user_watches)".to_owned()
+        }
         Some(Errno::MFILE | Errno::NFILE) => {
             "the system's limit of watchers is reached (fs.inotify.max_user_instances)".to_owned()
         }
@@ -125,9 +127,8 @@ fn heard(news: &mut News, event: notify::Event, snooze: &Path) {
     let happened = match event.kind {
         // Of a whole rename both halves were told before.
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => return,
-        EventKind::Create(CreateKind::Folder | CreateKind::Any) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
-            Happened::Made
-        }
+        EventKind::Create(CreateKind::Folder | CreateKind::Any)
+        | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => Happened::Made,
         EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => Happened::Gone,
         EventKind::Modify(ModifyKind::Name(_)) => Happened::Made,
         _ => Happened::Changed,

@@ -147,7 +147,8 @@ impl Watch {
             _lock: lock,
         };
         watch.grounds.push(Ground::new(&repo.root(), &settings)?);
-        if let Err(reason) = watch.eye.folder(watch.store.root()).and_then(|()| watch.grounds[0].watch(&mut watch.eye)) {
+        if let Err(reason) = watch.eye.folder(watch.store.root()).and_then(|()| watch.grounds[0].watch(&mut watch.eye))
+        {
             watch.look_from_now_on(reason);
         }
         watch.find_worktrees(&repo);
@@ -428,13 +429,7 @@ impl Watch {
         }
     }
 
-    fn situation(
-        &self,
-        at: usize,
-        pending: &Pending,
-        runner: &Runner,
-        now: Instant,
-    ) -> Result<Situation, RunnerError> {
+    fn situation(&self, at: usize, pending: &Pending, runner: &Runner, now: Instant) -> Result<Situation, RunnerError> {
         let ground = &self.grounds[at];
         let wall = self.ambient.now();
         let here = wall.to_zoned(TimeZone::system());
@@ -473,8 +468,7 @@ impl Watch {
         let said = match &requested.decision.action {
             Action::Launch { .. } => format!("reviewing {} ({})", run.scope, run.run_id),
             Action::Resume { .. } => format!("reviewing {} ({}): {reason}", run.scope, run.run_id),
-            Action::Adopt { .. } | Action::Reuse { .. } => format!("{}: {reason}", run.scope),
-            Action::Skip => reason.clone(),
+            Action::Adopt { .. } | Action::Reuse { .. } | Action::Skip => reason.clone(),
         };
         self.say(format!("{}: {said}", self.name(at, movement)));
         for recovered in &requested.recovered {

@@ -79,7 +79,22 @@ mod tests {
         let now = NOW.parse().expect("a time");
         let parse = |text: &str| parse_snooze(text, now, &TimeZone::UTC);
         assert_eq!(parse("off"), Ok(None));
-        for text in ["", "soon", "5", "m", "-5m", "0m", "30s", "until", "until 25:00", "until noon", "5mm", "8d", "99999h", "9999999999999m"] {
+        for text in [
+            "",
+            "soon",
+            "5",
+            "m",
+            "-5m",
+            "0m",
+            "30s",
+            "until",
+            "until 25:00",
+            "until noon",
+            "5mm",
+            "8d",
+            "99999h",
+            "9999999999999m",
+        ] {
             assert!(parse(text).is_err(), "{text:?}");
         }
     }

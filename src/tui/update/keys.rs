@@ -9,7 +9,7 @@ use super::super::message::{Command, Subject, Tab, TriageOrder};
 use super::super::{filter, markdown};
 use super::{close, data, folds, prompt, quit, run_id, triage};
 use crate::domain::{FindingStatus, Scope};
-use crate::store::RunRow;
+use crate::store::{RunRow, Watcher};
 
 /// A key was pressed.
 pub fn press(app: &mut App, key: Key, commands: &mut Vec<Command>) {
@@ -243,6 +243,13 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         A::Review => app.overlay = Overlay::Menu(review_menu(app)),
         A::Cancel => cancel(app),
         A::Pause => pause(app, commands),
+        A::Watch => {
+            let ends = app.watch.watcher != Watcher::None;
+            let said = if ends { "asking the watcher to end" } else { "beginning to watch" };
+            app.say(Tone::Plain, format!("{said}{}", app.glyphs.ellipsis));
+            commands.push(Command::Watch);
+        }
+        A::Snooze => open_prompt(app, PromptKind::Snooze, if app.watch.snoozed.is_some() { "off" } else { "30m" }),
         A::Copy => match copy_menu(app) {
             Some(menu) => app.overlay = Overlay::Menu(menu),
             None => app.say(Tone::Plain, "nothing is selected"),

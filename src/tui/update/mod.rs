@@ -69,6 +69,9 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         },
         Message::Paused(Ok(text)) => app.say(Tone::Done, text),
         Message::Paused(Err(error)) => app.say(Tone::Trouble, error),
+        Message::Watch(state) => app.watch = state,
+        Message::Watched(Ok(text)) => app.say(Tone::Done, text),
+        Message::Watched(Err(error)) => app.say(Tone::Trouble, error),
         Message::Recovered(lines) => {
             if !lines.is_empty() {
                 app.say(Tone::Plain, lines.join(" · "));

@@ -1,5 +1,7 @@
 //! Header, pane titles, message line and footer.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
@@ -10,9 +12,9 @@ use super::super::layout::{LEAST, Layout, PaneArea};
 use super::super::theme::Role;
 use super::super::update;
 use super::paint::Painter;
-use crate::domain::{RunStatus, text};
+use crate::domain::{RunStatus, WatchMode, text};
 use crate::runner::Runner;
-use crate::store::RunRow;
+use crate::store::{RunRow, Watcher, Watching};
 
 /// The screen is too small for anything useful: say so, kindly.
 pub fn too_small(painter: &mut Painter<'_>) {
@@ -46,10 +48,24 @@ pub fn header(painter: &mut Painter<'_>, layout: &Layout) {
     if !app.place.branch.is_empty() {
         put(painter, &app.place.branch, Role::Normal, 3);
     }
+    if let Some(watch) = watching(app) {
+        put(painter, &watch, Role::Faint, 3);
+    }
     if let Some(run) = app.foremost_run() {
         let what = if app.is_live() { "reviewing" } else { "last review" };
         put(painter, what, Role::Faint, 1);
         put(painter, &scope_words(&run, app), Role::Muted, 2);
+    }
+}
+
+/// Whether somebody watches, as far as that is worth a word.
+fn watching(app: &App) -> Option<Cow<'static, str>> {
+    let snoozed = app.watch.snoozed.map(|until| until.as_millisecond()).filter(|until| *until > app.now);
+    match (&app.watch.watcher, snoozed) {
+        (_, Some(until)) => Some(format!("snoozed until {}", app.moment(until)).into()),
+        (Watcher::None, None) => None,
+        (Watcher::Known(Watching { mode: WatchMode::Polling { .. }, .. }), None) => Some("watching (polling)".into()),
+        (Watcher::Known(_) | Watcher::Unknown, None) => Some("watching".into()),
     }
 }
 

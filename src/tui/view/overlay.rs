@@ -129,6 +129,9 @@ pub fn prompt(painter: &mut Painter<'_>, prompt: &Prompt, layout: &Layout) {
         }
         PromptKind::Search { .. } => input_line(painter, layout, "search", prompt, &[]),
         PromptKind::Commit => input_line(painter, layout, "commit", prompt, &["any revision: HEAD~2, v1.0, 3fa2c1"]),
+        PromptKind::Snooze => {
+            input_line(painter, layout, "snooze", prompt, &["for 30m, 2h, 1d", "until 14:00", "off"]);
+        }
         PromptKind::Range => {
             input_line(painter, layout, "range", prompt, &["A..B from A to B", "A...B since B left A"]);
         }
