@@ -130,7 +130,7 @@ mod tests {
     #[case::always("00:00-00:00", "00:00", Some(1440))]
     #[case::always_at_noon("00:00-00:00", "12:00", Some(720))]
     #[case::until_midnight("20:00-00:00", "23:59", Some(1))]
-    fn hours(#[case] hours: &str, #[case] now: &str, #[case] left: Option<u16>) {
+    fn minutes_left(#[case] hours: &str, #[case] now: &str, #[case] left: Option<u16>) {
         let hours: Hours = hours.parse().expect("hours");
         assert_eq!(hours.left(now.parse::<Minute>().expect("a minute").0), left);
     }

@@ -8,7 +8,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 
 use revdeck::domain::{RunStatus, SCHEMA_VERSION, Time};
 use revdeck::git::Repo;
-use revdeck::store::{PulseState, RepoInfo, Store};
+use revdeck::store::{PulseState, RepoInfo, Store, Watcher};
 
 use crate::env::TestEnvironment;
 
@@ -339,4 +339,39 @@ fn an_editor_has_the_terminal_to_itself() {
     assert!(edited.starts_with("typed +") && edited.contains("job.py"), "{edited:?}");
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
+}
+
+#[test]
+fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
+    let test = repository();
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
+    cockpit.press("w");
+    cockpit.wait("the header", |screen| screen.lines().next().is_some_and(|line| line.contains("main  watching")));
+    cockpit.press("W");
+    cockpit.wait_for("until 14:00");
+    cockpit.press("\r");
+    cockpit.wait("the header", |screen| screen.lines().next().is_some_and(|line| line.contains("snoozed until")));
+    cockpit.press("W");
+    cockpit.wait_for("until 14:00");
+    cockpit.press("\r");
+    cockpit.wait_for("not snoozed any more");
+    assert_silent(&cockpit);
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    let Watcher::Known(watching) = store(&test).watcher().expect("asked") else { panic!("nobody watches") };
+
+    // Another cockpit ends it; and sees when somebody else does, by whatever means.
+    let mut cockpit = Cockpit::open(&test);
+    let watched = |screen: &str| screen.lines().next().is_some_and(|line| line.contains("watching"));
+    cockpit.wait("the header", watched);
+    cockpit.press("w");
+    cockpit.wait_for("the watcher has ended");
+    cockpit.wait("an end", |screen| !watched(screen));
+    cockpit.press("w");
+    cockpit.wait("the header", watched);
+    let Watcher::Known(second) = store(&test).watcher().expect("asked") else { panic!("nobody watches") };
+    assert_ne!(second.pid, watching.pid);
+    crate::runner::place::signal(second.pid, rustix::process::Signal::KILL);
+    cockpit.wait("an end", |screen| !watched(screen));
 }

@@ -347,8 +347,10 @@ fn renamed_folders_stay_watched_and_new_rules_hold_at_once() {
     place.test.write("old/deep/a.py", code(1));
     place.test.commit("one");
     let mut watch = Watching::start(&place, &[]);
+    let epoch = place.store().epoch().expect("an epoch");
     std::fs::rename(place.test.repo().join("old"), place.test.repo().join("new")).expect("renamed");
-    watch.says("worktree on main");
+    // A new name alone is nothing to review.
+    wait_for("the movement", || (place.store().epoch().expect("an epoch") > epoch).then_some(()));
     place.test.write("new/deep/a.py", code(2));
     watch.says("worktree on main");
     place.test.write(".gitignore", "out/\n");

@@ -46,6 +46,8 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// ... so often.
 const MOST_FAILURES: u32 = 8;
 
+const SETTLE: Duration = Duration::from_millis(policy::SETTLE_MS);
+
 /// Opens a worktree with the settings as they are now. The error is a sentence.
 pub type Open = Box<dyn Fn(&Path) -> Result<Runner, String>>;
 
@@ -67,6 +69,9 @@ pub struct Watch {
     epoch: Option<u64>,
     clocks: (Instant, Time),
     looked: Instant,
+    common_dir: PathBuf,
+    /// When to see which worktrees there are, and how often that was put off for one that cannot be watched yet.
+    worktrees_due: Option<(Instant, u32)>,
     unsaid: Vec<Said>,
     _lock: RunLock,
 }
@@ -141,6 +146,8 @@ impl Watch {
             epoch: None,
             clocks: (Instant::now(), since),
             looked: Instant::now(),
+            common_dir: repo.common_dir(),
+            worktrees_due: None,
             unsaid: Vec::new(),
             store,
             ambient,
@@ -151,7 +158,7 @@ impl Watch {
         {
             watch.look_from_now_on(reason);
         }
-        watch.find_worktrees(&repo);
+        watch.find_worktrees(Instant::now(), 0);
         watch.tell()?;
         Ok(Began::Watching(Box::new(watch)))
     }
@@ -200,6 +207,9 @@ impl Watch {
                 self.look_at_all(now, news.more);
             }
             self.take(news, now);
+            if let Some((_, tries)) = self.worktrees_due.take_if(|(due, _)| *due <= now) {
+                self.find_worktrees(now, tries);
+            }
             if let Some(end) = self.leave_what_is_gone() {
                 break end;
             }
@@ -216,7 +226,8 @@ impl Watch {
     /// How long nothing needs to be done; `None` for as long as nothing is heard.
     fn patience(&self) -> Option<Duration> {
         let looks = self.eye.every().map(|every| self.looked + every);
-        let due = self.grounds.iter().filter_map(Ground::due).chain(looks).min()?;
+        let worktrees = self.worktrees_due.map(|(due, _)| due);
+        let due = self.grounds.iter().filter_map(Ground::due).chain(looks).chain(worktrees).min()?;
         Some(due.saturating_duration_since(Instant::now()).min(PIECE))
     }
 
@@ -247,9 +258,11 @@ impl Watch {
             let pending = self.grounds.iter_mut().flat_map(|ground| &mut ground.pending);
             pending.for_each(|pending| pending.due = Some(now));
         }
-        let mut worktrees = false;
+        let worktrees = self.common_dir.join("worktrees");
         for (path, happened) in &news.paths {
-            worktrees |= path.components().any(|part| part.as_os_str() == "worktrees");
+            if path.starts_with(&worktrees) {
+                self.worktrees_due = Some((now + SETTLE, 0));
+            }
             let eye = &mut self.eye;
             let heard = self.grounds.iter_mut().try_for_each(|ground| ground.hear(path, *happened, now, eye));
             if let Err(reason) = heard {
@@ -258,20 +271,19 @@ impl Watch {
         }
         if self.eye.every().is_some_and(|every| self.looked + every <= now) {
             self.looked = now;
-            worktrees = true;
+            self.worktrees_due = Some((now, 0));
             self.grounds.iter_mut().for_each(|ground| ground.stir_now(now));
-        }
-        if worktrees && let Some(repo) = self.grounds.iter().find_map(|ground| Repo::at(&ground.root).ok()) {
-            let known = self.grounds.len();
-            self.find_worktrees(&repo);
-            if self.grounds.len() != known {
-                self.tell_or_warn();
-            }
         }
     }
 
     /// Watches the worktrees that are not watched yet.
-    fn find_worktrees(&mut self, repo: &Repo) {
+    fn find_worktrees(&mut self, now: Instant, tries: u32) {
+        let Some(repo) = self.grounds.iter().find_map(|ground| Repo::at(&ground.root).ok()) else { return };
+        // It is made with the first of them.
+        if let Err(reason) = self.eye.folder(&self.common_dir.join("worktrees")) {
+            self.look_from_now_on(reason);
+        }
+        let known = self.grounds.len();
         for root in repo.worktrees() {
             let known = self.grounds.iter().any(|ground| ground.root == root);
             if known || self.own_folders.iter().any(|folder| root.starts_with(folder)) {
@@ -287,8 +299,15 @@ impl Watch {
                     self.grounds.push(ground);
                 }
                 // It may be about to be made, or half removed.
-                Err(error) => tracing::debug!(root = %root.display(), error, "a worktree is not watched"),
+                Err(error) => {
+                    tracing::debug!(root = %root.display(), error, "a worktree is not watched");
+                    let later = now + AGAIN * 2u32.saturating_pow(tries);
+                    self.worktrees_due = (tries < MOST_FAILURES).then_some((later, tries + 1));
+                }
             }
+        }
+        if self.grounds.len() != known {
+            self.tell_or_warn();
         }
     }
 
