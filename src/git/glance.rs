@@ -13,7 +13,7 @@ use super::index::Index;
 use super::roam::Quiet;
 use super::scan::{Seen, scan};
 use super::{GitError, Repo, bytes};
-use crate::domain::{Movement, Operation};
+use crate::domain::{Movement, Operation, Scope};
 
 /// Where git stands in one working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +114,27 @@ impl Repo {
         Some(told.unwrap_or_else(|| self.by_history(before, now)))
     }
 
+    /// The commits that a branch got on its way from one commit to another, as a scope: the last one alone, unless others
+    /// lie between them.
+    pub fn made(&self, from: &str, to: &str) -> Scope {
+        let commit = |id: &str| Oid::from_str(id).and_then(|id| self.inner.find_commit(id)).ok();
+        let several = match (commit(from), commit(to)) {
+            (Some(old), Some(new)) => new.parent_id(0).is_ok_and(|parent| parent != old.id()) && is_below(&old, &new),
+            _ => false,
+        };
+        let short = |id: &str| Oid::from_str(id).map_or_else(|_| id.to_owned(), |id| self.short(id));
+        match several {
+            true => Scope::Range { from: short(from), to: short(to) },
+            false => Scope::Commit(short(to)),
+        }
+    }
+
+    /// The commit at the tip of a local branch.
+    pub fn tip(&self, branch: &str) -> Option<String> {
+        let branch = self.inner.find_branch(branch, git2::BranchType::Local).ok()?;
+        branch.get().peel_to_commit().ok().map(|commit| commit.id().to_string())
+    }
+
     /// What the last line of HEAD's log says, when it is about this commit.
     fn last_action(&self, head: &str) -> Option<String> {
         let mut file = std::fs::File::open(self.inner.path().join("logs").join("HEAD")).ok()?;
@@ -135,10 +156,6 @@ impl Repo {
             (Some(old), Some(new)) => (old, new),
             // The first commit; or the branch is unborn again.
             (_, new) => return if new.is_some() { Movement::Commit } else { Movement::Checkout },
-        };
-        let is_below = |old: &git2::Commit<'_>, new: &git2::Commit<'_>| {
-            let firsts = std::iter::successors(new.parent(0).ok(), |commit| commit.parent(0).ok());
-            firsts.take(WAY_BACK).any(|commit| commit.id() == old.id())
         };
         if is_below(&old, &new) {
             Movement::Commit
@@ -178,6 +195,12 @@ impl Repo {
         }
         Ok(Glance(*hash.finalize().as_bytes()))
     }
+}
+
+/// Whether a commit is among the first parents of another.
+fn is_below(old: &git2::Commit<'_>, new: &git2::Commit<'_>) -> bool {
+    let firsts = std::iter::successors(new.parent(0).ok(), |commit| commit.parent(0).ok());
+    firsts.take(WAY_BACK).any(|commit| commit.id() == old.id())
 }
 
 fn path_at(index: &Index, at: usize) -> Vec<u8> {

@@ -104,7 +104,7 @@ actions! {
         Review "review" "review" "review: choose a scope",
         Cancel "cancel" "cancel run" "cancel the run (asks)",
         Pause "pause" "pause" "pause the run, or let it go on",
-        Watch "watch" "watch" "watch: review what changes; again: end it",
+        Watch "watch" "watch" "review what changes, or no longer",
         Snooze "snooze" "snooze" "begin nothing unasked for a while",
         Copy "copy" "copy" "copy the place, the finding, the id",
         Edit "edit" "edit" "open the editor at the line",

@@ -347,7 +347,7 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     let mut cockpit = Cockpit::open(&test);
     cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
     cockpit.press("w");
-    cockpit.wait("the header", |screen| screen.lines().next().is_some_and(|line| line.contains("main  watching")));
+    cockpit.wait("the header", |screen| screen.lines().next().is_some_and(|line| line.contains("main   watching")));
     cockpit.press("W");
     cockpit.wait_for("until 14:00");
     cockpit.press("\r");

@@ -112,6 +112,29 @@ fn what_is_edited_committed_amended_and_switched_is_reviewed_once() {
 }
 
 #[test]
+fn commits_in_one_breath_and_those_left_behind_are_reviewed() {
+    let place = place(AT_ONCE);
+    let mut watch = Watching::start(&place, &[]);
+    place.revdeck(&["snooze", "1h"]);
+    let base = place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
+    for n in 0..3 {
+        place.test.write(&format!("file_{n}.py"), code(1000 + n));
+        place.test.commit(&format!("commit {n}"));
+    }
+    let tip = place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
+    watch.says("commit on main");
+    place.revdeck(&["snooze", "off"]);
+    let said = watch.says("commit on main: reviewing").pop().expect("a line");
+    assert!(said.contains(&format!("range:{base}..{tip}")), "{said}");
+    place.test.write("last.py", code(7));
+    place.test.commit("last");
+    let last = place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
+    place.test.git(&["checkout", "-q", "-b", "topic", "HEAD~1"]);
+    let said = watch.says("commit on main").pop().expect("a line");
+    assert!(said.contains(&format!("commit:{last}")) || said.contains("exactly this"), "{said}");
+}
+
+#[test]
 fn a_rebase_is_one_review_at_its_end_and_nothing_before() {
     let place = place(AT_ONCE);
     place.test.git(&["checkout", "-q", "-b", "topic"]);

@@ -39,6 +39,8 @@ impl Stir {
 #[derive(Debug)]
 pub(super) struct Pending {
     pub movement: Movement,
+    /// The commits that were made, where some were: HEAD may have gone on when it is decided.
+    pub span: Option<Span>,
     /// When it moved last.
     pub moved: Instant,
     /// When to decide; `None` for when something moves.
@@ -47,6 +49,15 @@ pub(super) struct Pending {
     pub said: Option<Why>,
     /// How often it could not be decided because something failed.
     pub failures: u32,
+}
+
+/// Commits that were made on a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Span {
+    pub branch: String,
+    /// Where the branch stood before; empty for nowhere.
+    pub from: String,
+    pub to: String,
 }
 
 /// What a look found.
@@ -222,7 +233,7 @@ impl Ground {
             if glance != self.glance {
                 found = Found::Moved;
                 self.glance = glance;
-                self.moved(Movement::Worktree, stir.last);
+                self.moved(Movement::Worktree, None, stir.last);
             }
         }
         if found == Found::Moved {
@@ -242,24 +253,60 @@ impl Ground {
             self.git_moved = None;
             return Ok(());
         }
-        let movement = Repo::at(&self.root)?.movement(&self.handled, &self.stance);
+        let repo = Repo::at(&self.root)?;
+        let movement = repo.movement(&self.handled, &self.stance);
         self.git_moved = None;
         let movement = movement.map(|movement| if self.rebased { Movement::Rebase } else { movement });
         self.rebased = false;
-        self.handled = self.stance.clone();
+        let before = std::mem::replace(&mut self.handled, self.stance.clone());
         if let Some(movement) = movement {
-            self.moved(movement, moved);
+            let span = |branch: &str, to: &str| Span {
+                branch: branch.to_owned(),
+                from: before.head.clone(),
+                to: to.to_owned(),
+            };
+            match movement {
+                Movement::Commit | Movement::Amend => {
+                    self.moved(movement, Some(span(&self.stance.branch, &self.stance.head)), moved);
+                }
+                Movement::Rebase | Movement::Checkout | Movement::Worktree => {
+                    // What was made and taken back on the same branch is no longer there.
+                    let same = (before.branch == self.stance.branch).then_some(&before.branch);
+                    self.pending.retain(|known| known.span.as_ref().map(|span| &span.branch) != same || same.is_none());
+                    // Who commits and goes elsewhere in one breath has committed nevertheless.
+                    let left = Some(&before.branch).filter(|branch| **branch != self.stance.branch);
+                    let tip = left.and_then(|branch| repo.tip(branch)).filter(|tip| *tip != before.head);
+                    if let (Some(branch), Some(tip)) = (left, tip) {
+                        self.moved(Movement::Commit, Some(span(branch, &tip)), moved);
+                    }
+                    self.moved(movement, None, moved);
+                }
+            }
             // The same files are other changes now that HEAD is another.
             Stir::more(&mut self.files_stir, now);
         }
         Ok(())
     }
 
-    fn moved(&mut self, movement: Movement, at: Instant) {
-        let pending = Pending { movement, moved: at, due: Some(at), said: None, failures: 0 };
-        match self.pending.iter_mut().find(|pending| pending.movement == movement) {
-            Some(known) => *known = Pending { said: known.said, ..pending },
-            None => self.pending.push(pending),
+    /// What waits already goes on to wait as one with what came after it.
+    fn moved(&mut self, movement: Movement, span: Option<Span>, at: Instant) {
+        let continues = |known: &Pending| match (&known.span, &span) {
+            (Some(earlier), Some(span)) => earlier.branch == span.branch && earlier.to == span.from,
+            (None, None) => known.movement == movement,
+            _ => false,
+        };
+        match self.pending.iter_mut().find(|known| continues(known)) {
+            Some(known) => {
+                if let (Some(earlier), Some(span)) = (&mut known.span, span) {
+                    earlier.to = span.to;
+                    // A commit that is amended before anybody looked is still one.
+                    known.movement = known.movement.min(movement);
+                }
+                (known.moved, known.due, known.failures) = (at, Some(at), 0);
+            }
+            None => {
+                self.pending.push(Pending { movement, span, moved: at, due: Some(at), said: None, failures: 0 });
+            }
         }
     }
 

@@ -381,7 +381,7 @@ impl Watch {
                 Err((mut pending, error)) => {
                     pending.failures += 1;
                     if pending.failures == 1 {
-                        self.say(format!("{}: {error}", self.name(at, pending.movement)));
+                        self.say(format!("{}: {error}", self.name(at, &pending)));
                     }
                     pending.due = Some(now + AGAIN * 2u32.saturating_pow(pending.failures - 1));
                     (pending.failures < MOST_FAILURES).then_some(pending)
@@ -404,7 +404,11 @@ impl Watch {
         };
         let mut verdict = policy::rate(&rules, &situation);
         if let Verdict::Review(scope) = &verdict {
-            let (scope, change) = match measure(&runner, scope) {
+            let made = pending.span.as_ref().map(|span| match pending.movement {
+                Movement::Amend => runner.repo.made("", &span.to),
+                _ => runner.repo.made(&span.from, &span.to),
+            });
+            let (scope, change) = match measure(&runner, made.as_ref().unwrap_or(scope)) {
                 Ok(measured) => measured,
                 Err(error) => return Err((pending, error.to_string())),
             };
@@ -415,21 +419,21 @@ impl Watch {
             };
         }
         match verdict {
-            Verdict::Review(scope) => match self.request(at, &runner, pending.movement, scope, now) {
+            Verdict::Review(scope) => match self.request(at, &runner, &pending, scope, now) {
                 Ok(()) => Ok(None),
                 Err(error) => Err((pending, error.to_string())),
             },
             Verdict::NotNow(why) => {
                 // Undone edits, and what every commit leaves behind, are no news.
                 if why != Why::NothingChanged || pending.movement != Movement::Worktree {
-                    self.say(format!("{}: not reviewed: {why}", self.name(at, pending.movement)));
+                    self.say(format!("{}: not reviewed: {why}", self.name(at, &pending)));
                 }
                 Ok(None)
             }
             Verdict::Wait(until, why) => {
                 let is_news = !matches!(why, Why::NotQuiet | Why::TooSoon) && pending.said != Some(why);
                 if is_news {
-                    self.say(format!("{}: {}", self.name(at, pending.movement), self.waiting(why)));
+                    self.say(format!("{}: {}", self.name(at, &pending), self.waiting(why)));
                 }
                 let said = if is_news { Some(why) } else { pending.said };
                 let due = match until {
@@ -473,14 +477,14 @@ impl Watch {
         &mut self,
         at: usize,
         runner: &Runner,
-        movement: Movement,
+        pending: &Pending,
         scope: Scope,
         now: Instant,
     ) -> Result<(), RunnerError> {
         let reviewer = runner.settings.watch.reviewer.clone();
         let request = ReviewRequest { scope: Some(scope), reviewer, source: Source::Watch, force: false };
         let requested = runner.request(&request)?;
-        if movement == Movement::Worktree {
+        if pending.movement == Movement::Worktree {
             self.grounds[at].asked = Some(now);
         }
         let (run, reason) = (&requested.run, &requested.decision.reason);
@@ -489,7 +493,7 @@ impl Watch {
             Action::Resume { .. } => format!("reviewing {} ({}): {reason}", run.scope, run.run_id),
             Action::Adopt { .. } | Action::Reuse { .. } | Action::Skip => reason.clone(),
         };
-        self.say(format!("{}: {said}", self.name(at, movement)));
+        self.say(format!("{}: {said}", self.name(at, pending)));
         for recovered in &requested.recovered {
             self.say(format!("{}: {}", recovered.run_id, recovered.text));
         }
@@ -497,9 +501,10 @@ impl Watch {
     }
 
     /// A movement by its word and its place.
-    fn name(&self, at: usize, movement: Movement) -> String {
-        let ground = &self.grounds[at];
-        let branch = if ground.stance.branch.is_empty() { "detached HEAD" } else { &ground.stance.branch };
+    fn name(&self, at: usize, pending: &Pending) -> String {
+        let (ground, movement) = (&self.grounds[at], pending.movement);
+        let branch = pending.span.as_ref().map_or(&ground.stance.branch, |span| &span.branch);
+        let branch = if branch.is_empty() { "detached HEAD" } else { branch };
         match self.grounds.len() {
             1 => format!("{movement} on {branch}"),
             _ => format!("{movement} on {branch} in {}", ground.root.display()),
