@@ -1,4 +1,4 @@
-//! Pure decisions: launch, adopt, reuse, resume, skip; freshness; the life of a finding.
+//! Pure decisions: launch, adopt, reuse, resume, skip; freshness; the rate of reviewing unasked; the life of a finding.
 //!
 //! Invariants: no IO, no clock, no randomness; imports `domain` only. [`freshness`] is given no start time and no
 //! duration, so a long run can never be taken for a stale one.

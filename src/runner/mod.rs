@@ -22,6 +22,9 @@
 //!   lost with everything its journal holds.
 //! - *Findings.* The end of a run acts on all findings (`life`): which of its reports are known, which are held back, what
 //!   it confirms, contradicts or finds gone, and where the others stand now. The rules are in [`crate::policy`].
+//! - *Watching.* One watcher per repository holds `locks/watch.lock` for its life; it is started by whoever wants it,
+//!   detached as a worker is, and ended by a signal. It advances the epoch when something moved and asks the policy
+//!   whether that is worth a request ([`Watch`]). A snooze is a file in the store's folder that watchers and hooks obey.
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 

@@ -271,8 +271,9 @@ impl Ground {
                 }
                 Movement::Rebase | Movement::Checkout | Movement::Worktree => {
                     // What was made and taken back on the same branch is no longer there.
-                    let same = (before.branch == self.stance.branch).then_some(&before.branch);
-                    self.pending.retain(|known| known.span.as_ref().map(|span| &span.branch) != same || same.is_none());
+                    let stays = before.branch == self.stance.branch;
+                    self.pending
+                        .retain(|known| !stays || known.span.as_ref().is_none_or(|span| span.branch != before.branch));
                     // Who commits and goes elsewhere in one breath has committed nevertheless.
                     let left = Some(&before.branch).filter(|branch| **branch != self.stance.branch);
                     let tip = left.and_then(|branch| repo.tip(branch)).filter(|tip| *tip != before.head);

@@ -90,6 +90,12 @@ pub struct Said {
     pub text: String,
 }
 
+/// Whether a movement that was decided about goes on to wait.
+enum Kept {
+    No,
+    Until { due: Option<Instant>, said: Option<Why> },
+}
+
 /// How watching ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchEnd {
@@ -375,43 +381,39 @@ impl Watch {
             .partition(|pending| pending.due.is_some_and(|due| due <= now));
         self.grounds[at].pending = rest;
         let due: Vec<Pending> = due;
-        for pending in due {
-            let kept = match self.decide(at, pending, now) {
-                Ok(kept) => kept,
-                Err((mut pending, error)) => {
+        for mut pending in due {
+            match self.decide(at, &pending, now) {
+                Ok(Kept::No) => continue,
+                Ok(Kept::Until { due, said }) => (pending.due, pending.said) = (due, said),
+                Err(error) => {
                     pending.failures += 1;
                     if pending.failures == 1 {
                         self.say(format!("{}: {error}", self.name(at, &pending)));
                     }
+                    if pending.failures == MOST_FAILURES {
+                        continue;
+                    }
                     pending.due = Some(now + AGAIN * 2u32.saturating_pow(pending.failures - 1));
-                    (pending.failures < MOST_FAILURES).then_some(pending)
                 }
-            };
-            self.grounds[at].pending.extend(kept);
+            }
+            self.grounds[at].pending.push(pending);
         }
     }
 
-    /// Decides about one movement and does what was decided; what is left to wait for comes back.
-    fn decide(&mut self, at: usize, pending: Pending, now: Instant) -> Result<Option<Pending>, (Pending, String)> {
-        let runner = match (self.open)(&self.grounds[at].root) {
-            Ok(runner) => runner,
-            Err(error) => return Err((pending, error)),
-        };
+    /// Decides about one movement and does what was decided. The error is a sentence.
+    fn decide(&mut self, at: usize, pending: &Pending, now: Instant) -> Result<Kept, String> {
+        let in_words = |error: RunnerError| error.to_string();
+        let runner = (self.open)(&self.grounds[at].root)?;
         let rules = rules(&runner.settings);
-        let mut situation = match self.situation(at, &pending, &runner, now) {
-            Ok(situation) => situation,
-            Err(error) => return Err((pending, error.to_string())),
-        };
+        let mut situation = self.situation(at, pending, &runner, now).map_err(in_words)?;
         let mut verdict = policy::rate(&rules, &situation);
         if let Verdict::Review(scope) = &verdict {
             let made = pending.span.as_ref().map(|span| match pending.movement {
                 Movement::Amend => runner.repo.made("", &span.to),
                 _ => runner.repo.made(&span.from, &span.to),
             });
-            let (scope, change) = match measure(&runner, made.as_ref().unwrap_or(scope)) {
-                Ok(measured) => measured,
-                Err(error) => return Err((pending, error.to_string())),
-            };
+            let measured = measure(&runner, made.as_ref().unwrap_or(scope));
+            let (scope, change) = measured.map_err(|error| error.to_string())?;
             situation.change = change;
             verdict = match policy::rate(&rules, &situation) {
                 Verdict::Review(_) => Verdict::Review(scope),
@@ -419,28 +421,28 @@ impl Watch {
             };
         }
         match verdict {
-            Verdict::Review(scope) => match self.request(at, &runner, &pending, scope, now) {
-                Ok(()) => Ok(None),
-                Err(error) => Err((pending, error.to_string())),
-            },
+            Verdict::Review(scope) => {
+                self.request(at, &runner, pending, scope, now).map_err(in_words)?;
+                Ok(Kept::No)
+            }
             Verdict::NotNow(why) => {
                 // Undone edits, and what every commit leaves behind, are no news.
                 if why != Why::NothingChanged || pending.movement != Movement::Worktree {
-                    self.say(format!("{}: not reviewed: {why}", self.name(at, &pending)));
+                    self.say(format!("{}: not reviewed: {why}", self.name(at, pending)));
                 }
-                Ok(None)
+                Ok(Kept::No)
             }
             Verdict::Wait(until, why) => {
                 let is_news = !matches!(why, Why::NotQuiet | Why::TooSoon) && pending.said != Some(why);
                 if is_news {
-                    self.say(format!("{}: {}", self.name(at, &pending), self.waiting(why)));
+                    self.say(format!("{}: {}", self.name(at, pending), self.waiting(why)));
                 }
                 let said = if is_news { Some(why) } else { pending.said };
                 let due = match until {
                     Until::Ms(ms) => Some(now + Duration::from_millis(ms)),
                     Until::Movement => None,
                 };
-                Ok(Some(Pending { due, said, ..pending }))
+                Ok(Kept::Until { due, said })
             }
         }
     }
