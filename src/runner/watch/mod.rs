@@ -14,6 +14,7 @@ mod eye;
 mod ground;
 mod mail;
 mod snooze;
+mod weigh;
 
 pub use control::{Stopped, WatchState};
 pub use snooze::parse_snooze;
@@ -24,17 +25,17 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
-use super::request::changed_lines;
 use super::{ReviewRequest, Runner, RunnerError, process};
-use crate::config::{Ambient, Models, Settings};
+use crate::config::Ambient;
 use crate::domain::{Movement, Scope, Source, Time, text};
-use crate::git::{GitError, Repo};
-use crate::policy::{self, Action, Change, Rules, Situation, Spent, Until, Verdict, Why};
+use crate::git::Repo;
+use crate::policy::{self, Action, Change, Situation, Spent, Until, Verdict, Why};
 use crate::store::{RunLock, Store, StoreError, Watcher, Watching};
 
 use eye::Eye;
 use ground::{Found, Ground, Pending};
 use mail::{Mailbox, News};
+use weigh::{measure, rules};
 
 /// A wait for a time of day is cut into pieces of this length: while a laptop sleeps, time stands still for who waits.
 const PIECE: Duration = Duration::from_secs(60);
@@ -115,10 +116,9 @@ impl WatchStopper {
     }
 }
 
-/// What is done in a background process of its own.
+/// Whether a watcher ends with its terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leash {
-    /// It ends with its terminal.
     Terminal,
     /// It goes on until it is told to end.
     None,
@@ -541,54 +541,6 @@ fn went_apart(counted: Duration, wall: jiff::SignedDuration) -> bool {
     wall.saturating_sub(counted).unsigned_abs() > JUMP
 }
 
-fn rules(settings: &Settings) -> Rules {
-    let (watch, budget) = (&settings.watch, &settings.budget);
-    let cost = [budget.day_cost, watch.day_cost];
-    Rules {
-        on: watch.on.clone(),
-        quiet_ms: watch.quiet_seconds.saturating_mul(1000),
-        interval_ms: watch.interval_seconds.saturating_mul(1000),
-        min_changed_lines: watch.min_changed_lines,
-        quiet_hours: watch.quiet_hours,
-        day_tokens: [budget.day_tokens, watch.day_tokens].into_iter().flatten().min(),
-        day_cost: cost.into_iter().flatten().min().map(|most| most.as_f64()),
-    }
-}
-
-/// How much there is to review; where a branch has nothing of its own, its last commit is what there is.
-fn measure(runner: &Runner, scope: &Scope) -> Result<(Scope, Change), GitError> {
-    let filter = runner.filter();
-    let measured = runner.repo.snapshot(scope, &filter);
-    let alone = match &measured {
-        Ok(snapshot) => snapshot.change.files.is_empty(),
-        Err(error) => matches!(error, GitError::NoBase { .. } | GitError::NoMergeBase { .. }),
-    };
-    let (scope, snapshot) = match (scope, alone) {
-        (Scope::Branch(None), true) => {
-            let scope = Scope::Commit("HEAD".to_owned());
-            let snapshot = runner.repo.snapshot(&scope, &filter)?;
-            (scope, snapshot)
-        }
-        (scope, _) => (scope.clone(), measured?),
-    };
-    Ok((scope, Change::Measured { files: snapshot.change.files.len(), lines: changed_lines(&snapshot) }))
-}
-
-impl Runner {
-    /// Whether the reviewer of watched reviews costs nothing, so that no limit holds it back.
-    fn watcher_is_free(&self) -> Result<bool, RunnerError> {
-        let reviewer = self.settings.watch.reviewer.as_deref();
-        let identity = self.identity(reviewer)?;
-        match self.settings.reviewers.get(&identity.reviewer) {
-            Some(settings) if identity.reviewer != Self::BUILTIN => {
-                let facts = Models::load(&self.paths)?.of(settings);
-                Ok(facts.price.is_some_and(|price| price.is_free()))
-            }
-            _ => Ok(true),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
@@ -604,15 +556,5 @@ mod tests {
     #[case::the_clock_stood(60, 0, true)]
     fn sleep_is_seen_by_the_clocks(#[case] counted: u64, #[case] wall: i64, #[case] expected: bool) {
         assert_eq!(went_apart(Duration::from_secs(counted), SignedDuration::from_secs(wall)), expected);
-    }
-
-    #[test]
-    fn the_lower_of_two_limits_holds() {
-        let mut settings = Settings::default();
-        assert_eq!(rules(&settings).day_tokens, settings.budget.day_tokens);
-        settings.watch.day_tokens = Some(5);
-        settings.watch.day_cost = crate::config::Dollars::new(99.0);
-        let rules = rules(&settings);
-        assert_eq!((rules.day_tokens, rules.day_cost), (Some(5), settings.budget.day_cost.map(|cost| cost.as_f64())));
     }
 }
