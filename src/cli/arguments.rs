@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, details, doctor, findings, keep, ledger, man, mute, pause, resume, review, reviewers,
+    cancel, completions, config, details, doctor, findings, hook, keep, ledger, man, mute, pause, resume, review, reviewers,
     runs, show, smells, store, tokens, triage, undo, worker,
 };
 
@@ -123,6 +123,8 @@ pub enum Command {
     Smells(smells::Arguments),
     /// The store of this repository: where it is, whether it is sound
     Store(store::Arguments),
+    /// Have every commit reviewed, by a hook of git
+    Hook(hook::Arguments),
     /// The settings: what they are, where they come from, where they stand
     Config(config::Arguments),
     /// Who can review, and whether it answers

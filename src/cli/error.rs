@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::config::ConfigError;
 use crate::git::GitError;
+use crate::git::hooks::HookError;
 use crate::runner::RunnerError;
 use crate::store::StoreError;
 
@@ -68,6 +69,19 @@ impl From<GitError> for CliError {
             _ => Exit::Usage,
         };
         Self { message: error.to_string(), hint: error.hint(), exit }
+    }
+}
+
+impl From<HookError> for CliError {
+    fn from(error: HookError) -> Self {
+        let (message, hint) = (error.to_string(), error.hint());
+        match error {
+            HookError::Git(error) => error.into(),
+            HookError::NoGit { .. } | HookError::Refused { .. } | HookError::Io { .. } => {
+                Self { message, hint, exit: Exit::Incomplete }
+            }
+            _ => Self { message, hint, exit: Exit::Usage },
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod details;
 mod doctor;
 mod error;
 mod findings;
+mod hook;
 mod interrupt;
 mod keep;
 mod ledger;
@@ -99,6 +100,7 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Ledger(arguments)) => ledger::run(&invocation, &arguments),
         Some(Command::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(Command::Store(arguments)) => store::run(&invocation, &arguments),
+        Some(Command::Hook(arguments)) => hook::run(&invocation, &arguments),
         Some(Command::Config(arguments)) => config::run(&invocation, &arguments),
         Some(Command::Reviewers(arguments)) => reviewers::run(&invocation, &arguments),
         Some(Command::Doctor(arguments)) => doctor::run(&invocation, &arguments),

@@ -7,7 +7,7 @@
 //! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
 //! writes the tree, `change` compares it with the base (`promised` has git fetch what a partial clone lacks), `filter`
 //! leaves out what is not worth a review. `follow` tells what became of the files of one snapshot in another. And back
-//! into files: `checkout`, for programs that look around by themselves.
+//! into files: `checkout`, for programs that look around by themselves. [`hooks`] puts the hook in that asks for reviews.
 
 mod attributes;
 mod bytes;
@@ -17,6 +17,7 @@ mod error;
 mod filter;
 mod follow;
 mod freeze;
+pub mod hooks;
 mod ignored;
 mod index;
 mod listing;

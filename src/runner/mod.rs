@@ -28,6 +28,7 @@
 mod cancel;
 mod converse;
 mod examine;
+mod hook;
 mod identity;
 mod known;
 mod life;
@@ -42,6 +43,7 @@ mod trial;
 mod wait;
 mod work;
 
+pub use hook::{AfterCommit, after_commit, log_failure};
 pub use trial::{ToolsTried, Trial, try_out};
 
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! Workers are spawned here; whether a run begins is decided by the worker itself, see [`super::work`].
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use super::{Runner, RunnerError, known, process, settle};
@@ -11,6 +10,9 @@ use crate::git::Repo;
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::Replayed;
 use crate::store::{Starting, View};
+
+/// Where workers write.
+const LOG: &str = "worker.log";
 
 /// What came of starting a worker for a run.
 enum Start {
@@ -141,7 +143,7 @@ impl Runner {
         // Counted before it is tried, and locked for as long as the worker lives.
         let lock = starting.begin()?;
         let arguments = [OsString::from("worker"), OsString::from(run.as_str())];
-        let mut command = process::detached(&program, &arguments, &folder, lock, self.log());
+        let mut command = process::detached(&program, &arguments, &folder, lock, process::log(&self.paths.logs, LOG));
         if let Some(home) = self.paths.home() {
             // It may have been given relative to a folder that is not the worker's.
             command.env(Paths::HOME_VARIABLE, home);
@@ -155,17 +157,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Where workers write what they have to say, which is only what went wrong; none when it cannot be written.
-    fn log(&self) -> Option<File> {
-        std::fs::create_dir_all(&self.paths.logs).ok()?;
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(self.log_path()).ok()
-    }
-
     fn log_path(&self) -> PathBuf {
-        self.paths.logs.join("worker.log")
+        self.paths.logs.join(LOG)
     }
 }
