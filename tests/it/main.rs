@@ -5,6 +5,7 @@ mod cockpit;
 mod command;
 mod env;
 mod git;
+mod hook;
 mod http;
 mod life;
 mod llm;

@@ -121,7 +121,8 @@ impl Repo {
     /// Every file that a block may be in, wherever git looks for hooks now.
     pub(super) fn hook_files(&self) -> Vec<PathBuf> {
         let mut folders = vec![real(&self.common_dir().join("hooks"))];
-        folders.extend(self.hooks_folder().ok().filter(|folder| self.inside(folder).is_ok()).map(|folder| real(&folder)));
+        folders
+            .extend(self.hooks_folder().ok().filter(|folder| self.inside(folder).is_ok()).map(|folder| real(&folder)));
         let huskys: Vec<PathBuf> = folders.iter().filter_map(|folder| huskys_folder(folder)).collect();
         folders.extend(huskys);
         let mut files: Vec<PathBuf> = Vec::new();
@@ -178,9 +179,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, HookError> {
         Ok(seen) if seen.len() > MAX_HOOK => Ok(Some(Vec::from([0]))),
         Ok(seen) if seen.is_file() => std::fs::read(path).map(Some).map_err(HookError::io("read", path)),
         Ok(_) => Ok(None),
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(HookError::io("read", path)(error))
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(HookError::io("read", path)(error)),
         Err(_) => Ok(None),
     }
 }
