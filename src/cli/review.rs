@@ -107,7 +107,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let fail_on = arguments.fail_on.map_or(session.loaded.settings.fail_on, |FailOn(priority)| priority);
     let (runner, look) = session.into_runner();
     let requested = runner.request(&request)?;
-    runs::tell(&requested.recovered);
+    runs::tell(&runner.news());
     if !arguments.wait {
         return started(&look, arguments.format, &requested);
     }

@@ -35,6 +35,7 @@ mod life;
 mod model;
 mod pause;
 mod process;
+mod reconcile;
 mod recover;
 mod request;
 mod settle;
@@ -44,13 +45,14 @@ mod wait;
 mod work;
 
 pub use hook::{AfterCommit, after_commit, log_failure};
+pub use reconcile::Reconciled;
 pub use trial::{ToolsTried, Trial, try_out};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Ambient, Paths, Settings};
-use crate::domain::{RunId, RunRecord, Scope, Source};
+use crate::domain::{RunId, RunRecord, RunStatus, Scope, Source};
 use crate::git::{Filter, GitError, Repo};
 use crate::policy::Decision;
 use crate::provider::builtin;
@@ -90,9 +92,22 @@ pub struct Requested {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
     pub run_id: RunId,
-    pub resumed: bool,
-    /// One line for a person: "lost: worker died in attempt 3, 4 findings kept".
-    pub text: String,
+    pub became: Became,
+}
+
+/// What became of a run whose worker is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Became {
+    Settled {
+        /// Pending when it was resumed.
+        status: RunStatus,
+        /// "worker died in turn 7".
+        cause: String,
+        /// All that its journal held: they are kept.
+        findings: u32,
+    },
+    /// It could not be settled, for this reason, and is as it was.
+    Stuck(String),
 }
 
 /// What a cancellation came to.

@@ -1,5 +1,6 @@
 //! A reviewer that talks to a model, opened from the settings: its limits, its words, its tools, its price.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::identity::connect;
@@ -10,7 +11,7 @@ use crate::context::mask::Mask;
 use crate::context::material::{Measure, material};
 use crate::context::tokens;
 use crate::context::tools::{Setup, Toolbox};
-use crate::domain::{Finding, RunId, RunRecord, TurnPhase, Usage, content_hash, text};
+use crate::domain::{Finding, RunRecord, TurnPhase, Usage, content_hash, text};
 use crate::git::{Change, Repo, Throwaway};
 use crate::provider::chat::{Chat, ChatError, Tools};
 use crate::provider::command::SETTINGS_OF_AGENTS;
@@ -100,14 +101,17 @@ impl Runner {
         })
     }
 
+    /// Where checkouts are made, each named after its run.
+    pub(super) fn checkouts(&self) -> PathBuf {
+        self.paths.cache.join("checkouts").join(self.repo.key())
+    }
+
     /// A copy of the snapshot for a program to look around in. What dead workers left of theirs goes.
     fn checkout(&self, record: &RunRecord, cancelled: &dyn Fn() -> bool) -> Result<Throwaway, RunnerError> {
-        let folder = self.paths.cache.join("checkouts").join(self.repo.key());
-        let is_alive = |name: &str| name.parse::<RunId>().is_ok_and(|run| self.store.is_live(&run).unwrap_or(true));
-        if let Err(error) = Repo::sweep_throwaways(&folder, &is_alive) {
+        if let Err(error) = self.sweep_checkouts() {
             tracing::warn!(%error, "throw-away checkouts of dead workers stay");
         }
-        let folder = folder.join(record.run_id.as_str());
+        let folder = self.checkouts().join(record.run_id.as_str());
         let checkout = self.repo.throwaway(&record.snapshot_commit, &folder, &SETTINGS_OF_AGENTS, cancelled)?;
         checkout.ok_or_else(|| RunnerError::Reviewer(ChatError::cancelled()))
     }

@@ -237,6 +237,7 @@ impl Runner {
             }
             _ => {}
         }
+        locked.begin_run(&record.run_id)?;
         if status == RunStatus::Pending {
             self.repo.keep(&record.run_id, &record.snapshot_commit)?;
         }

@@ -15,11 +15,14 @@
 //! | [`triage`] | undo and redo, pure |
 //! | `said` | what was last said about findings, and the engine's word after it |
 //! | `mutes` | the kinds of findings that are not raised |
+//! | `news` | what was set right while nobody looked |
+//! | `begun` | the run that somebody is about to record |
 //! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
 //! | `load`, `checkpoint`, `view` | from files to a [`View`], the derived file that makes it quick |
 //! | `tail` | waiting for changes |
 //! | `check`, `prune` | verify, repair, prune |
 
+mod begun;
 mod check;
 mod checkpoint;
 mod columns;
@@ -32,6 +35,7 @@ mod live;
 mod load;
 mod lock;
 mod mutes;
+mod news;
 mod output;
 mod parse;
 mod prune;
@@ -47,6 +51,7 @@ mod view;
 pub use check::{Problem, Report};
 pub use error::StoreError;
 pub use journal::{Follow, Journal};
+pub use news::{Leftover, News};
 pub use prune::Pruned;
 pub use pulse::{Pulse, PulseState, PulseWriter};
 pub use said::LastSaid;
@@ -143,6 +148,14 @@ impl Store {
 
     fn mutes_path(&self) -> PathBuf {
         self.root.join("mutes.ndjson")
+    }
+
+    fn news_path(&self) -> PathBuf {
+        self.root.join("news.ndjson")
+    }
+
+    fn begun_path(&self) -> PathBuf {
+        self.root.join("begun")
     }
 
     fn journal_path(&self, id: &str) -> PathBuf {
@@ -361,11 +374,12 @@ impl Locked<'_> {
         Ok(view)
     }
 
-    /// Appends a new run's first line.
+    /// Appends a new run's first line. What was begun for it with [`Locked::begin_run`] is its own from here on.
     pub fn create_run(&self, record: &RunRecord) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(record).map_err(|source| StoreError::Encode { what: "a run", source })?;
         line.push(b'\n');
-        files::append(&self.store.runs_path(), &line, Sync::Now)
+        files::append(&self.store.runs_path(), &line, Sync::Now)?;
+        self.end_begun()
     }
 
     /// As [`Store::update_run`].

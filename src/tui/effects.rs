@@ -16,7 +16,7 @@ use super::terminal::Mailbox;
 use crate::config::Ambient;
 use crate::domain::{Actor, Disposition, RunId, Scope, Source, TriageAction};
 use crate::policy;
-use crate::runner::{Cancelled, Pausing, Requested, ReviewRequest, Runner, RunnerError};
+use crate::runner::{Cancelled, Pausing, Reconciled, Requested, ReviewRequest, Runner, RunnerError};
 use crate::store::{Changed, Store, StoreError, View, triage};
 
 /// Names of threads whose panics are caught: the terminal stays as it is.
@@ -42,7 +42,7 @@ enum Read {
 }
 
 enum Ask {
-    Recover,
+    Reconcile,
     Review(Option<Scope>),
     Cancel(RunId),
     Pause(RunId),
@@ -50,7 +50,7 @@ enum Ask {
 }
 
 impl Effects {
-    /// Starts the threads. The store is read at once, runs whose worker is gone are settled.
+    /// Starts the threads. The store is read at once, and what dead processes left is set right.
     /// `control` is a second runner; without one everything is done by the first.
     pub fn start(loader: Loader, runner: Runner, control: Option<Runner>, ambient: Ambient, messages: Mailbox) -> Self {
         let written = Arc::new(AtomicU64::new(0));
@@ -81,7 +81,7 @@ impl Effects {
         let send = messages.clone();
         worker("filter", messages.clone(), move || sift(&filters, &send));
         let effects = Self { messages, reader, writer, runner: asker, control, filter };
-        effects.give(&effects.runner, Ask::Recover);
+        effects.give(&effects.runner, Ask::Reconcile);
         effects
     }
 
@@ -264,14 +264,12 @@ impl From<StoreError> for Refused {
 fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Mailbox) {
     while let Ok(wish) = asks.recv() {
         let message = match wish {
-            Ask::Recover => match runner.recover() {
-                Ok(recovered) => Message::Recovered(recovered.into_iter().map(|one| one.text).collect()),
+            Ask::Reconcile => {
+                let reconciled = runner.reconcile();
                 // A store that cannot be written is told when somebody wants to write.
-                Err(error) => {
-                    tracing::warn!(%error, "recovery");
-                    Message::Recovered(Vec::new())
-                }
-            },
+                reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));
+                Message::Reconciled(Reconciled { trouble: Vec::new(), ..reconciled }.summary())
+            }
             Ask::Review(scope) => {
                 let request = ReviewRequest { scope, reviewer: None, source: Source::Cockpit, force: false };
                 Message::Requested(match runner.request(&request) {

@@ -60,8 +60,8 @@ pub enum Message {
     },
     /// What came of pausing a run or of letting it go on.
     Paused(Result<String, String>),
-    /// What became of runs whose worker is gone, a line each.
-    Recovered(Vec<String>),
+    /// What dead processes left was set right: what that was, in a line.
+    Reconciled(Option<String>),
     /// An editor has ended.
     Edited(Result<(), String>),
     Ended(End),

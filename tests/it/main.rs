@@ -9,6 +9,7 @@ mod hook;
 mod http;
 mod life;
 mod llm;
+mod reconcile;
 mod regressions;
 mod reports;
 mod rooms;

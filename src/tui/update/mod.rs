@@ -69,11 +69,8 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         },
         Message::Paused(Ok(text)) => app.say(Tone::Done, text),
         Message::Paused(Err(error)) => app.say(Tone::Trouble, error),
-        Message::Recovered(lines) => {
-            if !lines.is_empty() {
-                app.say(Tone::Plain, lines.join(" · "));
-            }
-        }
+        Message::Reconciled(Some(summary)) => app.say(Tone::Plain, summary),
+        Message::Reconciled(None) => {}
         Message::Edited(Ok(())) => commands.push(Command::Redraw),
         Message::Edited(Err(error)) => {
             app.say(Tone::Trouble, error);
