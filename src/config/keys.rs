@@ -89,6 +89,8 @@ pub const KEYS: &[Key] = &[
     key("budget.run_cost", Form::Money { max: 1_000_000 }, Trust::User),
     key("budget.day_tokens", Form::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
     key("budget.day_cost", Form::Money { max: 1_000_000 }, Trust::User),
+    key("retention.keep_days", Form::Count { min: 0, max: 36_500 }, Trust::User),
+    key("retention.keep_runs", Form::Count { min: 0, max: 1_000_000_000 }, Trust::User),
 ];
 
 /// The key of this name.

@@ -12,7 +12,7 @@ use super::document::{self, Document, Links, Shape};
 use super::error::{ConfigError, Place};
 use super::keys::{self, Form, KEYS, Trust, Value};
 use super::reviewers::{self, Parsed};
-use super::{BudgetSettings, ColorChoice, Dollars, Paths, Settings, WindowSettings, embedded};
+use super::{BudgetSettings, ColorChoice, Dollars, Paths, RetentionSettings, Settings, WindowSettings, embedded};
 use crate::domain::text;
 
 /// The repository's own settings file.
@@ -250,7 +250,7 @@ impl Loading {
                         }
                     }
                 }
-                (group @ ("window" | "budget"), DeValue::Table(fields)) => {
+                (group @ ("window" | "budget" | "retention"), DeValue::Table(fields)) => {
                     for (field, value) in fields {
                         let name = format!("{group}.{}", field.get_ref());
                         if let Err(error) = self.value(document, layer, &name, field.span().start, value) {
@@ -393,6 +393,10 @@ impl Loading {
                 run_cost: Some(values.money("budget.run_cost")).filter(|cost| *cost > Dollars::ZERO),
                 day_tokens: Some(values.count("budget.day_tokens")).filter(|tokens| *tokens > 0),
                 day_cost: Some(values.money("budget.day_cost")).filter(|cost| *cost > Dollars::ZERO),
+            },
+            retention: RetentionSettings {
+                keep_days: Some(values.count("retention.keep_days") as u32).filter(|days| *days > 0),
+                keep_runs: Some(values.count("retention.keep_runs") as usize).filter(|runs| *runs > 0),
             },
             reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
             smells,

@@ -58,6 +58,7 @@ pub struct Settings {
     pub color: ColorChoice,
     pub window: WindowSettings,
     pub budget: BudgetSettings,
+    pub retention: RetentionSettings,
     /// The user's `[reviewers]` tables by name; `builtin` needs none.
     pub reviewers: BTreeMap<String, ReviewerSettings>,
     /// `assets/smells.toml` with the user's and the repository's changes laid over it, as TOML.
@@ -85,6 +86,13 @@ pub struct BudgetSettings {
     /// Tokens of all runs since midnight.
     pub day_tokens: Option<u64>,
     pub day_cost: Option<Dollars>,
+}
+
+/// Which runs keep their journals and snapshots; see `assets/config.toml`. `None` is for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetentionSettings {
+    pub keep_days: Option<u32>,
+    pub keep_runs: Option<usize>,
 }
 
 impl Default for Settings {

@@ -38,6 +38,7 @@ mod process;
 mod reconcile;
 mod recover;
 mod request;
+mod retention;
 mod settle;
 mod start;
 mod trial;
@@ -46,6 +47,7 @@ mod work;
 
 pub use hook::{AfterCommit, after_commit, log_failure};
 pub use reconcile::Reconciled;
+pub use retention::{Cleared, Keep};
 pub use trial::{ToolsTried, Trial, try_out};
 
 use std::sync::Arc;

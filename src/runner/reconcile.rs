@@ -176,9 +176,7 @@ mod tests {
             (vec![], None),
             (
                 vec![resumed(1), lost(2, 7), worktree.clone(), resumed(3)],
-                Some(
-                    "2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree removed",
-                ),
+                Some("2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree removed"),
             ),
             (vec![resumed(1), lost(1, 2)], Some("1 run lost: worker died in turn 2, 4 findings kept")),
             (

@@ -56,6 +56,10 @@ impl Runner {
         drop(lock);
         // Also what other workers left when they died: they cannot do it, and perhaps nobody else comes by.
         let recovered = self.recover();
+        if let Err(error) = self.tidy() {
+            tracing::warn!(%error, "what dead processes left stays");
+        }
+        self.keep_house();
         worked?;
         recovered.map(drop)
     }

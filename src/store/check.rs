@@ -168,6 +168,16 @@ impl Store {
         Ok(report)
     }
 
+    /// Removes files that dead processes did not come to write to their end; how many. Only old ones: of a process that is
+    /// alive such a file would be gone in a moment.
+    pub fn remove_half_written(&self) -> Result<usize, StoreError> {
+        let mut report = Report::default();
+        for folder in [self.root.clone(), self.root.join("outputs"), self.root.join("events")] {
+            check_leftovers(&folder, Mode::Repair, &mut report)?;
+        }
+        Ok(report.problems.len())
+    }
+
     fn folder(&self, name: &str) -> Result<Vec<PathBuf>, StoreError> {
         list(&self.root.join(name))
     }

@@ -12,6 +12,7 @@ mod llm;
 mod reconcile;
 mod regressions;
 mod reports;
+mod retention;
 mod rooms;
 mod runner;
 mod smells;

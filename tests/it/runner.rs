@@ -224,7 +224,8 @@ fn a_run_that_kills_three_workers_is_lost_with_what_it_found() {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
             text.starts_with("note: ").then_some(text)
         });
-        let expected = if attempt < 3 { "note: 1 run resumed\n" } else { "note: 1 run lost: worker died in attempt 3, " };
+        let expected =
+            if attempt < 3 { "note: 1 run resumed\n" } else { "note: 1 run lost: worker died in attempt 3, " };
         assert!(said.starts_with(expected), "{said}");
     }
     let record = place.run(&run);
