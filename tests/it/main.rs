@@ -15,6 +15,7 @@ mod reports;
 mod retention;
 mod rooms;
 mod runner;
+mod slaughter;
 mod smells;
 mod store;
 mod tools;
