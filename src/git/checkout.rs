@@ -144,8 +144,12 @@ impl Repo {
                 continue;
             }
             let path = entry.path();
-            remove(&path).map_err(io_error("delete", &path))?;
-            swept += 1;
+            match remove(&path) {
+                Ok(()) => swept += 1,
+                // Somebody else was at it.
+                Err(_) if path.symlink_metadata().is_err() => {}
+                Err(source) => return Err(io_error("delete", &path)(source)),
+            }
         }
         Ok(swept)
     }

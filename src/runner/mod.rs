@@ -1,4 +1,4 @@
-//! Processes: request, start, adopt, cancel, recover, watch; executes the engine's effects.
+//! Processes: request, start, adopt, cancel, recover, reconcile, watch; executes the engine's effects.
 //!
 //! Invariants: the store is the only channel between processes; a worker is detached, in its own process group, and
 //! holds its run's lock for its life; a finding is in the journal before anything is said about it.
@@ -20,6 +20,12 @@
 //! - *Settling.* A run that says working while its lock is free is settled by whoever finds it and holds its lock
 //!   meanwhile: completed from its output when that was written, ended as asked, pending again for the next attempt, or
 //!   lost with everything its journal holds.
+//! - *Reconciling.* Whoever starts settles what is dead and removes what dead processes left: checkouts for programs, and
+//!   the snapshot of a run that its maker did not come to record. Each run's journal says what became of it; a line for
+//!   people waits in the store's news, once, until there is one to read it.
+//! - *Retention.* Once a day a worker that has ended its run lets old runs go of their journals and snapshots, but for
+//!   snapshots that unsettled findings stand in. Findings, results and dispositions are never removed.
+//! - *The hook.* What git calls after a commit hands over to a process of its own and returns: nobody waits for a snapshot.
 //! - *Findings.* The end of a run acts on all findings (`life`): which of its reports are known, which are held back, what
 //!   it confirms, contradicts or finds gone, and where the others stand now. The rules are in [`crate::policy`].
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage

@@ -108,7 +108,7 @@ impl Runner {
 
     /// A copy of the snapshot for a program to look around in. What dead workers left of theirs goes.
     fn checkout(&self, record: &RunRecord, cancelled: &dyn Fn() -> bool) -> Result<Throwaway, RunnerError> {
-        if let Err(error) = self.sweep_checkouts() {
+        if let Err(error) = self.tidy() {
             tracing::warn!(%error, "throw-away checkouts of dead workers stay");
         }
         let folder = self.checkouts().join(record.run_id.as_str());

@@ -269,6 +269,23 @@ fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
 }
 
 #[test]
+fn what_was_set_right_is_told_once() {
+    let test = repository();
+    test.commit("Second");
+    let store = store(&test);
+    drop(crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run"));
+    let mut cockpit = Cockpit::open(&test);
+    let screen = cockpit.wait_for("1 run ");
+    assert!(screen.contains("worker died in turn 7") || screen.contains("1 run resumed"), "{screen}");
+    cockpit.press("j");
+    cockpit.wait("no notice", |screen| !screen.contains("1 run "));
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    let said = test.revdeck(&["runs"]);
+    assert!(!String::from_utf8_lossy(&said.stderr).contains("1 run "), "{said:?}");
+}
+
+#[test]
 fn a_store_that_cannot_be_written_still_shows_what_it_has() {
     let test = repository();
     assert!(test.revdeck(&["review", "--wait"]).status.success());

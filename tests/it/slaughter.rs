@@ -17,7 +17,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
@@ -38,8 +38,8 @@ enum Role {
     Watcher,
 }
 
-/// Who is killed, and how many stand for one of another role in the draw.
-const ROLES: [(Role, u64); 4] = [(Role::Worker, 6), (Role::Cockpit, 2), (Role::Command, 2), (Role::Watcher, 1)];
+/// Who is killed, in which shares.
+const ROLES: [(Role, u64); 4] = [(Role::Worker, 6), (Role::Cockpit, 2), (Role::Command, 2), (Role::Watcher, 2)];
 /// The arguments of a watcher. `None` while there is no such command.
 const WATCHER: Option<&[&str]> = None;
 const COMMITS: usize = 6;
@@ -50,6 +50,11 @@ const KILLERS: u64 = 3;
 const QUEUE: usize = 4;
 /// What a cockpit is made to do: move, decide, take back, ask for a review.
 const KEYS: [&str; 8] = ["j", "k", "a", "u", "1", "2", "r\r", "o"];
+
+/// Those of [`ROLES`] that there are.
+fn roles() -> impl Iterator<Item = (Role, u64)> {
+    ROLES.into_iter().filter(|(role, _)| *role != Role::Watcher || WATCHER.is_some())
+}
 
 fn variable(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
@@ -68,6 +73,7 @@ impl Dice {
 }
 
 /// A process of ours.
+#[derive(PartialEq, Eq)]
 struct Process {
     number: u32,
     /// Its arguments, the program first.
@@ -124,7 +130,8 @@ struct Hunt {
     until: Instant,
     stop: AtomicBool,
     killed: Mutex<BTreeMap<Role, usize>>,
-    total: AtomicUsize,
+    /// How long a worker takes that nobody disturbs.
+    attempt: Duration,
     /// The findings that journals held when their workers were killed.
     recorded: Mutex<BTreeMap<RunId, BTreeSet<FindingId>>>,
     /// Decisions that a command said are stored.
@@ -208,32 +215,30 @@ fn watch(hunt: &Hunt, arguments: &[&str]) {
 }
 
 fn kill(hunt: &Hunt, mut dice: Dice) {
-    let weights: u64 = ROLES.iter().map(|(_, weight)| weight).sum();
-    while hunt.total.load(Ordering::Relaxed) < hunt.kills && Instant::now() < hunt.until {
-        std::thread::sleep(Duration::from_micros(dice.below(60_000)));
-        let mut drawn = dice.below(weights);
-        let role = ROLES.iter().find(|(_, weight)| {
-            let hit = drawn < *weight;
-            drawn = drawn.saturating_sub(*weight);
-            hit
-        });
-        let Some((role, _)) = role else { continue };
+    let shares: u64 = roles().map(|(_, share)| share).sum();
+    let is_open = |role: Role, share: u64| {
+        let killed = hunt.killed.lock().expect("a lock").get(&role).copied().unwrap_or(0);
+        killed < hunt.kills * share as usize / shares as usize
+    };
+    while roles().any(|(role, share)| is_open(role, share)) && Instant::now() < hunt.until {
+        let wanted: Vec<Role> = roles().filter(|(role, share)| is_open(*role, *share)).map(|(role, _)| role).collect();
+        let role = wanted[dice.below(wanted.len() as u64) as usize];
         let mut victims = processes(&hunt.place);
-        victims.retain(|process| process.role() == Some(*role));
+        victims.retain(|process| process.role() == Some(role));
         if victims.is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
             continue;
         }
         let victim = victims.swap_remove(dice.below(victims.len() as u64) as usize);
-        // From its beginning to its end: how long ago it was seen is as good a moment as any.
-        std::thread::sleep(Duration::from_micros(dice.below(40_000)));
-        if rustix::process::kill_process(pid(victim.number), Signal::KILL).is_err() {
+        // At any moment from its beginning to its end.
+        std::thread::sleep(Duration::from_micros(dice.below(hunt.attempt.as_micros() as u64 * 3 / 2)));
+        let is_there = processes(&hunt.place).iter().any(|process| process == &victim);
+        if !is_there || rustix::process::kill_process(pid(victim.number), Signal::KILL).is_err() {
             continue;
         }
-        hunt.total.fetch_add(1, Ordering::Relaxed);
-        *hunt.killed.lock().expect("a lock").entry(*role).or_default() += 1;
-        if let Some(run) =
-            victim.words.get(2).and_then(|word| word.parse::<RunId>().ok()).filter(|_| *role == Role::Worker)
-        {
+        *hunt.killed.lock().expect("a lock").entry(role).or_default() += 1;
+        let run = victim.words.get(2).and_then(|word| word.parse::<RunId>().ok());
+        if let Some(run) = run.filter(|_| role == Role::Worker) {
             let journalled = hunt.place.journalled(&run);
             hunt.recorded.lock().expect("a lock").entry(run).or_default().extend(journalled);
         }
@@ -267,10 +272,13 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
     agent(&place);
     let commits: Vec<String> = (0..COMMITS).map(|number| place.commit_modules(&format!("m{number}"), 34)).collect();
     let mut expected: BTreeMap<(String, String), BTreeSet<FindingId>> = BTreeMap::new();
+    let mut attempt = Duration::ZERO;
     for commit in &commits {
         for reviewer in ["builtin", "agent"] {
+            let begun = Instant::now();
             let run = place.review(&["--commit", commit, "--reviewer", reviewer, "--wait"]);
             let found = place.finding_ids(&run);
+            attempt = attempt.max(begun.elapsed());
             assert!(!found.is_empty(), "{reviewer}: {}", place.run(&run).summary);
             expected.insert((place.run(&run).snapshot_commit, reviewer.to_owned()), found);
         }
@@ -283,7 +291,7 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
         until: Instant::now() + Duration::from_secs(variable("REVDECK_TEST_SECONDS", 900) as u64),
         stop: AtomicBool::new(false),
         killed: Mutex::default(),
-        total: AtomicUsize::new(0),
+        attempt,
         recorded: Mutex::default(),
         decided: Mutex::default(),
     };
@@ -372,9 +380,9 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
     let count = |status| runs.iter().filter(|run| run.status == status).count();
     let killed = killed.lock().expect("a lock");
     println!(
-        "{:?} killed in {:.0} s: {killed:?}; {} runs: {} completed, {} lost, {} failed before they began; {} decisions; {problems} torn lines; \
+        "{} killed in {:.0} s: {killed:?}; {} runs: {} completed, {} lost, {} failed before they began; {} decisions; {problems} torn lines; \
          the last process was gone {:.1} s after the last run (seed {seed})",
-        hunt.total.load(Ordering::Relaxed),
+        killed.values().sum::<usize>(),
         hunted.as_secs_f64(),
         runs.len(),
         count(RunStatus::Completed),
@@ -383,5 +391,5 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
         decided.lock().expect("a lock").len(),
         settled.as_secs_f64(),
     );
-    assert!(hunt.total.load(Ordering::Relaxed) > hunt.kills / 20, "only few could be killed");
+    assert!(killed.values().sum::<usize>() > hunt.kills / 20, "only few could be killed");
 }

@@ -274,3 +274,18 @@ fn copying_and_editing_name_the_place() {
     let commands = press(&mut app, "e");
     assert!(commands.iter().any(|c| matches!(c, Command::Edit { path, line: 7 } if path == "src/config.rs")));
 }
+
+#[test]
+fn what_was_set_right_is_told_until_a_key_is_pressed() {
+    let mut app = showing(160, 48, view());
+    let summary = "2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree removed";
+    send(&mut app, Message::Reconciled(Some(summary.to_owned())));
+    for message in [Message::Tick, Message::Pulses(Vec::new()), Message::Viewed { view: view(), written: 0 }] {
+        send(&mut app, message);
+    }
+    assert!(screen(&app).contains(summary), "{}", screen(&app));
+    press(&mut app, "j");
+    assert!(!screen(&app).contains("resumed"));
+    send(&mut app, Message::Reconciled(None));
+    assert_eq!(app.notice, None);
+}
