@@ -68,7 +68,7 @@ fn a_run_that_was_never_recorded_leaves_nothing_and_nobody_elses_snapshot_goes()
     die(&half_made);
     assert_eq!(said(&place, &["runs"]), "note: 1 leftover snapshot released\n");
     assert_eq!(said(&place, &["runs"]), "");
-    assert_eq!(repo.kept().expect("listed"), [elsewhere.clone()]);
+    assert_eq!(repo.kept().expect("listed"), std::slice::from_ref(&elsewhere));
     assert_eq!(fs::read_dir(store.root().join("events")).map_or(0, Iterator::count), 0, "its journal is gone");
 
     // One that came to be recorded: whoever died, died after it.
