@@ -5,6 +5,7 @@
 //! HEAD is when it is called, whatever HEAD is later.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
@@ -57,7 +58,7 @@ pub fn after_commit(folder: &Path, paths: &Paths) -> Result<AfterCommit, RunnerE
     let arguments: Vec<OsString> =
         ["hook", "run", "post-commit", "--commit"].into_iter().map(OsString::from).chain([commit]).collect();
     let root = repo.root();
-    let mut command = process::detached(&program, &arguments, &root, Stdio::null(), process::log(&paths.logs, LOG));
+    let mut command = process::detached(&program, &arguments, &root, Stdio::null(), log(paths));
     for name in OF_THE_HOOK {
         command.env_remove(name);
     }
@@ -75,12 +76,18 @@ pub fn after_commit(folder: &Path, paths: &Paths) -> Result<AfterCommit, RunnerE
 
 /// Writes down why a hook came to nothing; nobody sees what it prints.
 pub fn log_failure(paths: &Paths, now: Time, folder: &Path, failure: &str) {
-    let Some(mut log) = process::log(&paths.logs, LOG) else { return };
+    let Some(mut log) = log(paths) else { return };
+    let line = format!("{now} {}: {failure}", folder.display());
+    let _ = writeln!(log, "{}", text::one_line(&line));
+}
+
+/// Where hooks write; it begins anew when it has become too long.
+fn log(paths: &Paths) -> Option<File> {
+    let log = process::log(&paths.logs, LOG)?;
     if log.metadata().is_ok_and(|seen| seen.len() > MAX_LOG) {
         let _ = log.set_len(0);
     }
-    let line = format!("{now} {}: {failure}", folder.display());
-    let _ = writeln!(log, "{}", text::one_line(&line));
+    Some(log)
 }
 
 impl Runner {

@@ -379,7 +379,11 @@ impl Locked<'_> {
         let mut line = serde_json::to_vec(record).map_err(|source| StoreError::Encode { what: "a run", source })?;
         line.push(b'\n');
         files::append(&self.store.runs_path(), &line, Sync::Now)?;
-        self.end_begun()
+        if let Err(error) = self.end_begun() {
+            // Whoever finds it finds the run as well.
+            tracing::warn!(run = %record.run_id, %error, "what was begun for a run stays");
+        }
+        Ok(())
     }
 
     /// As [`Store::update_run`].
