@@ -163,6 +163,7 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         tokens: Usage::default(),
         cost: 0.0,
         window_peak: 0,
+        answered_by: Vec::new(),
         saved_token_estimate: 0,
         coverage: Coverage::default(),
         finding_counts: FindingCounts::default(),
@@ -170,6 +171,7 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         summary: String::new(),
         decision: "nothing equivalent was reviewed before".into(),
         reuse_count: 0,
+        adopted_count: 0,
         last_reused_at: None,
         last_reuse_reason: String::new(),
         last_reuse_head: String::new(),
@@ -275,7 +277,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
         run.finding_counts = FindingCounts::of(&findings);
         run.finding_digests =
             findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
-        run.phase_timings = PhaseTimings { queued_ms: 12, snapshot_ms: 40, review_ms: 230, resolve_ms: 3 };
+        run.phase_timings = PhaseTimings { queued_ms: 12, snapshot_ms: 40, review_ms: 230, resolve_ms: 3, ..PhaseTimings::default() };
         run.summary = format!("{} in {covered} files", text::count(findings.len(), "finding"));
         let last = match dice.below(100) {
             0..=4 => RunStatus::Failed,

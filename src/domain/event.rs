@@ -129,6 +129,14 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         taken_over: bool,
     },
+    /// The reviewer cannot go on: from this turn on another one is asked, until the attempt ends.
+    TookOver {
+        turn: u32,
+        /// Its name in the settings.
+        reviewer: String,
+        model: String,
+        reasoning_effort: String,
+    },
     /// The provider makes us wait, or a request is sent again.
     Waiting {
         turn: u32,

@@ -91,6 +91,15 @@ impl Usage {
     }
 }
 
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, more: Self) {
+        self.input = self.input.saturating_add(more.input);
+        self.cached = self.cached.saturating_add(more.cached);
+        self.output = self.output.saturating_add(more.output);
+        self.reasoning = self.reasoning.saturating_add(more.reasoning);
+    }
+}
+
 /// How long the phases took, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -99,6 +108,27 @@ pub struct PhaseTimings {
     pub snapshot_ms: u64,
     pub review_ms: u64,
     pub resolve_ms: u64,
+    /// From the request until the first byte of the first answer that the run paid for; absent where nobody answers in
+    /// tokens, and before the first answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<u64>,
+    /// From the request until the first finding was on record; absent while there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_finding_ms: Option<u64>,
+}
+
+/// Who gave answers of a run: its reviewer, or one that took over from it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answerer {
+    /// Its name in the settings.
+    pub reviewer: String,
+    /// By the provider's word, which may be more exact than the settings.
+    pub model: String,
+    pub reasoning_effort: String,
+    /// Answers that the run paid for.
+    pub turns: u32,
+    pub tokens: Usage,
 }
 
 /// Findings of a run by priority.
@@ -202,6 +232,9 @@ pub struct RunRecord {
     pub cost: f64,
     #[serde(default)]
     pub window_peak: u64,
+    /// Who answered, in the order of their first answers; empty where nobody is asked in turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answered_by: Vec<Answerer>,
     #[serde(default)]
     pub saved_token_estimate: u64,
     /// Counts only; the lists are in the run's output.
@@ -221,6 +254,9 @@ pub struct RunRecord {
     /// itself was asked for and about stays as it is; `saved_token_estimate` adds up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reuse_count: u32,
+    /// Of `reuse_count`: while it was on its way. Before this was counted, all of them count as reused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub adopted_count: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reused_at: Option<Time>,
     #[serde(default, skip_serializing_if = "String::is_empty")]

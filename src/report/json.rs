@@ -29,7 +29,15 @@ pub fn run(run: &RunRecord) -> Value {
     for key in OPTIONAL_OF_RUN.into_iter().chain(REUSE_OF_RUN) {
         value.entry(key).or_insert(Value::Null);
     }
-    value.entry("reuse_count").or_insert_with(|| json!(0));
+    for key in ["reuse_count", "adopted_count"] {
+        value.entry(key).or_insert_with(|| json!(0));
+    }
+    value.entry("answered_by").or_insert_with(|| json!([]));
+    if let Some(Value::Object(timings)) = value.get_mut("phase_timings") {
+        for key in ["first_token_ms", "first_finding_ms"] {
+            timings.entry(key).or_insert(Value::Null);
+        }
+    }
     value.entry("paused").or_insert_with(|| json!(false));
     if let Some(Value::Object(coverage)) = value.get_mut("coverage") {
         coverage.remove("files");

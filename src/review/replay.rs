@@ -89,6 +89,7 @@ impl Replayed {
                 }
                 RunEvent::Phase { .. }
                 | RunEvent::Judged { .. }
+                | RunEvent::TookOver { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }
                 | RunEvent::Repeated { .. }

@@ -148,7 +148,8 @@ impl Worker<'_> {
                 waits: Vec::new(),
             };
             let answer = talk.opened.chat.respond(request, &mut watching);
-            let first_ms = watching.first.map_or(0, |first| first.as_millis() as u64);
+            // 0 says that no byte was seen.
+            let first_ms = watching.first.map_or(0, |first| (first.as_millis() as u64).max(1));
             let took_ms = watching.began.elapsed().as_millis() as u64;
             let waits = watching.waits;
             self.buffer.extend(waits.into_iter().map(|(reason, wait_ms)| RunEvent::Waiting { turn, reason, wait_ms }));
@@ -167,7 +168,17 @@ impl Worker<'_> {
             self.buffer.push(RunEvent::Note { text: format!("turn {turn}: {}; {next} takes over", error.summary) });
             self.flush()?;
             match self.runner.open_model(&next, &self.record, &|| self.asked.look().is_some()) {
-                Ok(opened) => talk.opened = opened,
+                Ok(opened) => {
+                    talk.opened = opened;
+                    let identity = self.runner.identity(Some(&next))?;
+                    self.buffer.push(RunEvent::TookOver {
+                        turn,
+                        reviewer: identity.reviewer,
+                        model: identity.model,
+                        reasoning_effort: identity.effort,
+                    });
+                    self.flush()?;
+                }
                 Err(RunnerError::Reviewer(second)) => {
                     let summary = format!("{}; {next} cannot take over: {}", error.summary, second.summary);
                     return Ok(Event::Failed { class: error.class, summary });

@@ -58,6 +58,7 @@ impl Runner {
                 (record.status, record.phase_timings) = (status, phase_timings);
                 (record.coverage, record.finding_counts) = (coverage, finding_counts);
                 (record.finding_digests, record.summary) = (finding_digests, summary);
+                record.answered_by = output.run.answered_by;
                 (record.error_class, record.error_summary) = (output.run.error_class, output.run.error_summary);
                 record.cancel_reason = record.cancel_reason.or(output.run.cancel_reason);
             })?;

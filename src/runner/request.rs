@@ -211,6 +211,7 @@ impl Runner {
             tokens: Usage::default(),
             cost: 0.0,
             window_peak: 0,
+            answered_by: Vec::new(),
             saved_token_estimate: decision.saved_token_estimate,
             coverage: expected_coverage(snapshot, status),
             finding_counts: FindingCounts::default(),
@@ -218,6 +219,7 @@ impl Runner {
             summary: String::new(),
             decision: decision.reason.clone(),
             reuse_count: 0,
+            adopted_count: 0,
             last_reused_at: None,
             last_reuse_reason: String::new(),
             last_reuse_head: String::new(),
@@ -265,6 +267,8 @@ impl Runner {
             run.superseded_by = None;
             run.saved_token_estimate = run.saved_token_estimate.saturating_add(decision.saved_token_estimate);
             run.reuse_count = run.reuse_count.saturating_add(1);
+            let adopted = matches!(decision.action, Action::Adopt { .. });
+            run.adopted_count = run.adopted_count.saturating_add(u32::from(adopted));
             run.last_reused_at = Some(self.ambient.now());
             run.last_reuse_reason.clone_from(&decision.reason);
             run.last_reuse_head.clone_from(&asked.snapshot.head_commit);

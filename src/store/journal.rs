@@ -79,6 +79,7 @@ fn sync_of(event: &RunEvent) -> Sync {
         RunEvent::Finding { .. }
         | RunEvent::Covered { .. }
         | RunEvent::TurnAnswered { .. }
+        | RunEvent::TookOver { .. }
         | RunEvent::Restated { .. }
         | RunEvent::Rejected { .. }
         | RunEvent::Judged { .. }

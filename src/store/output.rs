@@ -130,6 +130,7 @@ impl Store {
                 RunEvent::Judged { .. }
                 | RunEvent::TurnAsked { .. }
                 | RunEvent::TurnAnswered { .. }
+                | RunEvent::TookOver { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }
                 | RunEvent::Repeated { .. }

@@ -242,6 +242,7 @@ impl Conversation {
             | RunEvent::Covered { .. }
             | RunEvent::LeftOut { .. }
             | RunEvent::Note { .. }
+            | RunEvent::TookOver { .. }
             | RunEvent::CancelAsked { .. }
             | RunEvent::Finished { .. }
             | RunEvent::Judged { .. }

@@ -305,6 +305,10 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
             );
             ("answered", Role::Normal, what)
         }
+        RunEvent::TookOver { reviewer, model, .. } => {
+            let model = if model.is_empty() { String::new() } else { format!(" ({model})") };
+            ("took over", Role::Warn, format!("{reviewer}{model}"))
+        }
         RunEvent::Waiting { reason, wait_ms, .. } => {
             ("waiting", Role::Warn, format!("{reason}, {} s", wait_ms.div_ceil(1000)))
         }
