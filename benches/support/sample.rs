@@ -277,7 +277,8 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
         run.finding_counts = FindingCounts::of(&findings);
         run.finding_digests =
             findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
-        run.phase_timings = PhaseTimings { queued_ms: 12, snapshot_ms: 40, review_ms: 230, resolve_ms: 3, ..PhaseTimings::default() };
+        run.phase_timings =
+            PhaseTimings { queued_ms: 12, snapshot_ms: 40, review_ms: 230, resolve_ms: 3, ..PhaseTimings::default() };
         run.summary = format!("{} in {covered} files", text::count(findings.len(), "finding"));
         let last = match dice.below(100) {
             0..=4 => RunStatus::Failed,

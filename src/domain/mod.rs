@@ -28,7 +28,9 @@ pub use ids::{BadId, FindingId, RunId, content_hash};
 pub use life::{FlipFlop, HeldBack, HeldBecause, Moved, Mute, MuteAction};
 pub use model::{Effort, Encoding};
 pub use reported::{Rejected, Reported};
-pub use run::{Answerer, CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage};
+pub use run::{
+    Answerer, CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage,
+};
 pub use scope::{BadScope, Scope};
 pub use triage::{Actor, Disposition, TriageAction};
 

@@ -69,15 +69,17 @@ enum Sort {
     Runs,
     Triage,
     Mutes,
+    Surfaced,
     Journal,
 }
 
 fn judge(sort: Sort, line: &[u8]) -> Line {
-    use crate::domain::{Disposition, JournalEntry, Mute, RunRecord};
+    use crate::domain::{Disposition, Handed, JournalEntry, Mute, RunRecord};
     let good = match sort {
         Sort::Runs => serde_json::from_slice::<RunRecord>(line).is_ok(),
         Sort::Triage => serde_json::from_slice::<Disposition>(line).is_ok(),
         Sort::Mutes => serde_json::from_slice::<Mute>(line).is_ok(),
+        Sort::Surfaced => serde_json::from_slice::<Handed>(line).is_ok(),
         Sort::Journal => serde_json::from_slice::<JournalEntry>(line).is_ok(),
     };
     if good {
@@ -89,6 +91,7 @@ fn judge(sort: Sort, line: &[u8]) -> Line {
         Sort::Runs => text("run_id").is_some_and(RunId::is_valid) && text("status").is_some(),
         Sort::Triage => text("finding_id").is_some_and(FindingId::is_valid) && text("status").is_some(),
         Sort::Mutes => text("kind").is_some() && text("action").is_some(),
+        Sort::Surfaced => text("at").is_some() && object.get("tokens").is_some_and(Value::is_u64),
         Sort::Journal => object.get("seq").is_some_and(Value::is_u64) && text("event").is_some(),
     };
     if plausible { Line::Newer } else { Line::Corrupt }
@@ -137,6 +140,7 @@ impl Store {
             check_lines(&self.runs_path(), Sort::Runs, mode, &mut report)?;
             check_lines(&self.triage_path(), Sort::Triage, mode, &mut report)?;
             check_lines(&self.mutes_path(), Sort::Mutes, mode, &mut report)?;
+            check_lines(&self.surfaced_path(), Sort::Surfaced, mode, &mut report)?;
             self.check_epoch(mode, &mut report)?;
         }
         for path in self.folder("events")? {

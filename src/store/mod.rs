@@ -15,6 +15,8 @@
 //! | [`triage`] | undo and redo, pure |
 //! | `said` | what was last said about findings, and the engine's word after it |
 //! | `mutes` | the kinds of findings that are not raised |
+//! | `surfaced` | ledgers that were handed to an assistant |
+//! | `records` | the latest records of all runs |
 //! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
 //! | `load`, `checkpoint`, `view` | from files to a [`View`], the derived file that makes it quick |
 //! | `tail` | waiting for changes |
@@ -37,9 +39,11 @@ mod parse;
 mod prune;
 mod pulse;
 mod record;
+mod records;
 mod said;
 mod shelf;
 mod spending;
+mod surfaced;
 mod tail;
 pub mod triage;
 mod view;
@@ -143,6 +147,10 @@ impl Store {
 
     fn mutes_path(&self) -> PathBuf {
         self.root.join("mutes.ndjson")
+    }
+
+    fn surfaced_path(&self) -> PathBuf {
+        self.root.join("surfaced.ndjson")
     }
 
     fn journal_path(&self, id: &str) -> PathBuf {

@@ -11,8 +11,7 @@ use super::doc::{Doc, Line, Piece, wrap};
 use super::loaded::{Diff, Excerpt, FindingPage, LedgerText, Loaded, Side, Spans};
 use super::message::{Subject, Tab};
 use super::theme::Role;
-pub use turns::dollars;
-pub use window::brief;
+pub use crate::report::figures::{brief, dollars};
 
 use crate::domain::{Actor, FindingStatus, Priority, Reported, TriageAction, text};
 
