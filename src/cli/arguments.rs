@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     cancel, completions, config, details, doctor, findings, keep, ledger, man, mute, pause, resume, review, reviewers,
-    runs, show, smells, store, tokens, triage, undo, worker,
+    runs, show, smells, stats, store, tokens, triage, undo, worker,
 };
 
 /// What `--help` and the man page say at their end.
@@ -119,6 +119,8 @@ pub enum Command {
     Resume(resume::Arguments),
     /// What a coding assistant receives about the reviews at each of its turns
     Ledger(ledger::Arguments),
+    /// What reviews did, what they cost, and what became of their findings
+    Stats(stats::Arguments),
     /// Look for smells in files or folders, without a repository
     Smells(smells::Arguments),
     /// The store of this repository: where it is, whether it is sound

@@ -28,6 +28,7 @@ mod runs;
 mod session;
 mod show;
 mod smells;
+mod stats;
 mod store;
 mod tokens;
 mod triage;
@@ -97,6 +98,7 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Pause(arguments)) => pause::run(&invocation, &arguments),
         Some(Command::Resume(arguments)) => resume::run(&invocation, &arguments),
         Some(Command::Ledger(arguments)) => ledger::run(&invocation, &arguments),
+        Some(Command::Stats(arguments)) => stats::run(&invocation, &arguments),
         Some(Command::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(Command::Store(arguments)) => store::run(&invocation, &arguments),
         Some(Command::Config(arguments)) => config::run(&invocation, &arguments),

@@ -35,7 +35,14 @@ pub fn gather(store: &Store, view: &View, selection: &Selection, zone: &TimeZone
     let findings: Vec<FindingFact<'_>> = rows()
         .map(|row| {
             let (status, decided) = fact(row);
-            FindingFact { id: row.id, first_run: row.first_run, last_run: row.last_run, kind: row.kind, status, decided }
+            FindingFact {
+                id: row.id,
+                first_run: row.first_run,
+                last_run: row.last_run,
+                kind: row.kind,
+                status,
+                decided,
+            }
         })
         .collect();
     let handed = store.handed()?;
@@ -96,7 +103,8 @@ fn endings(totals: &Totals) -> Vec<String> {
     parts.extend(some(totals.superseded, "superseded"));
     if let Some(cancelled) = some(totals.cancelled, "cancelled") {
         let reasons = totals.cancelled_by_reason.iter();
-        let reasons: Vec<String> = reasons.map(|(reason, n)| format!("{} {n}", reason.word().replace('_', " "))).collect();
+        let reasons: Vec<String> =
+            reasons.map(|(reason, n)| format!("{} {n}", reason.word().replace('_', " "))).collect();
         parts.push(if reasons.is_empty() { cancelled } else { format!("{cancelled} ({})", reasons.join(", ")) });
     }
     parts.extend(some(totals.failed, "failed"));

@@ -160,7 +160,8 @@ impl Page<'_> {
 
     /// One run.
     fn run(&self, run: &RunMetrics) -> String {
-        let named = |parts: &[&str]| parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        let named =
+            |parts: &[&str]| parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
         let mut text = format!(
             "{}  {}\n",
             self.look.paint(Paint::Strong, run.run_id.as_str()),
@@ -169,7 +170,11 @@ impl Page<'_> {
         let asked = named(&[&run.reviewer, &run.model, &run.reasoning_effort]);
         let answers = run.answered_by.iter().map(|one| {
             let who = named(&[&one.reviewer, &one.model, &one.reasoning_effort]);
-            format!("{} of {who}, {} tokens", crate::domain::text::count(one.turns as usize, "answer"), brief(one.tokens.total()))
+            format!(
+                "{} of {who}, {} tokens",
+                crate::domain::text::count(one.turns as usize, "answer"),
+                brief(one.tokens.total())
+            )
         });
         let times = &run.phase_timings;
         let mut pace: Vec<String> = [
@@ -183,7 +188,10 @@ impl Page<'_> {
         pace.extend(times.first_token_ms.map(|ms| format!("first token after {}", took(ms))));
         pace.extend(times.first_finding_ms.map(|ms| format!("first finding after {}", took(ms))));
         let fields = [
-            ("Asked for", vec![run.scope.to_string(), format!("{} ago", self.look.age(run.created_at)), run.source.to_string()]),
+            (
+                "Asked for",
+                vec![run.scope.to_string(), format!("{} ago", self.look.age(run.created_at)), run.source.to_string()],
+            ),
             ("Decision", vec![run.decision.clone()]),
             ("Ended", ended(run)),
             ("Reviewer", std::iter::once(asked).chain(answers).collect()),
