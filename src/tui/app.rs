@@ -15,6 +15,7 @@ use super::line::LineEdit;
 use super::live::Mode;
 use super::loaded::Loaded;
 use super::message::{FileRow, Subject, Tab, TriageLine};
+use super::stats::Stats;
 use super::theme::{Depth, Theme};
 use crate::domain::{FindingStatus, RunStatus, Scope};
 use crate::runner::Runner;
@@ -84,6 +85,7 @@ pub struct Notice {
 pub enum Overlay {
     None,
     Help { offset: usize },
+    Stats(Box<Stats>),
     Menu(Menu),
     Confirm { run: String, text: String },
     Prompt(Prompt),
@@ -390,6 +392,7 @@ impl App {
                 Pane::Detail => Context::Detail,
             },
             Overlay::Help { .. } => Context::Help,
+            Overlay::Stats(_) => Context::Stats,
             Overlay::Menu(_) => Context::Menu,
             Overlay::Confirm { .. } => Context::Confirm,
             Overlay::Prompt(_) => Context::Prompt,

@@ -8,14 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
 
 use super::load::Loader;
 use super::message::{Asked, Command, Message, Subject, Tab, TriageLine, TriageOrder};
 use super::terminal::Mailbox;
 use crate::config::Ambient;
 use crate::domain::{Actor, Disposition, RunId, Scope, Source, TriageAction};
+use crate::ledger::metrics::{Metrics, Selection};
 use crate::policy;
+use crate::report::stats;
 use crate::runner::{Cancelled, Pausing, Requested, ReviewRequest, Runner, RunnerError};
 use crate::store::{Changed, Store, StoreError, View, triage};
 
@@ -31,10 +35,14 @@ pub struct Effects {
     /// For what must not wait for the runner's other work.
     control: Sender<Ask>,
     filter: Sender<Command>,
+    stats: Sender<Arc<View>>,
 }
 
 /// A selection has come to rest when it has not moved for so long: well below what a person waits for.
 const AT_REST: Duration = Duration::from_millis(60);
+
+/// The most that figures are behind the store while it changes, beside the time that counting takes.
+const LONGEST_REST: Duration = Duration::from_secs(3);
 
 enum Read {
     Page { view: Arc<View>, subject: Subject, tab: Tab },
@@ -52,9 +60,15 @@ enum Ask {
 impl Effects {
     /// Starts the threads. The store is read at once, runs whose worker is gone are settled.
     /// `control` is a second runner; without one everything is done by the first.
-    pub fn start(loader: Loader, runner: Runner, control: Option<Runner>, ambient: Ambient, messages: Mailbox) -> Self {
+    pub fn start(
+        loader: Loader,
+        runner: Runner,
+        control: Option<Runner>,
+        (ambient, zone): (Ambient, TimeZone),
+        messages: Mailbox,
+    ) -> Self {
         let written = Arc::new(AtomicU64::new(0));
-        let store = runner.store.clone();
+        let (store, counted) = (runner.store.clone(), runner.store.clone());
         let (reader, reads) = channel();
         let (writer, orders) = channel();
         let (asker, asks) = channel();
@@ -80,7 +94,10 @@ impl Effects {
         };
         let send = messages.clone();
         worker("filter", messages.clone(), move || sift(&filters, &send));
-        let effects = Self { messages, reader, writer, runner: asker, control, filter };
+        let (stats, views) = channel();
+        let send = messages.clone();
+        worker("stats", messages.clone(), move || count(&counted, &zone, &views, &send));
+        let effects = Self { messages, reader, writer, runner: asker, control, filter, stats };
         effects.give(&effects.runner, Ask::Recover);
         effects
     }
@@ -93,6 +110,7 @@ impl Effects {
             }
             Command::LoadFiles { run } => self.give(&self.reader, Read::Files { run }),
             command @ Command::Filter { .. } => self.give(&self.filter, command),
+            Command::Stats(view) => self.give(&self.stats, view),
             Command::Triage(order) => self.give(&self.writer, order),
             Command::Review(scope) => self.give(&self.runner, Ask::Review(scope)),
             Command::Cancel(run) => self.give(&self.control, Ask::Cancel(run)),
@@ -324,6 +342,22 @@ fn told(requested: &Requested) -> String {
         policy::Action::Reuse { .. } => format!("{scope} has been reviewed already: {reason}"),
         policy::Action::Resume { .. } => format!("reviewing {scope}: {reason}"),
         policy::Action::Skip => reason.clone(),
+    }
+}
+
+/// Figures. Whoever changes the store all the time does not keep a processor busy with counting: between two counts
+/// there is a rest of three times as long as one takes.
+fn count(store: &Store, zone: &TimeZone, views: &Receiver<Arc<View>>, messages: &Mailbox) {
+    while let Ok(first) = views.recv() {
+        let Some(view) = std::iter::once(first).chain(views.try_iter()).last() else { continue };
+        let began = Instant::now();
+        let figures = stats::gather(store, &view, &Selection::default(), zone);
+        // The page shows no single run.
+        let figures = figures.map(|metrics| Arc::new(Metrics { runs: Vec::new(), ..metrics }));
+        if messages.send(Message::Stats(figures.map_err(|error| error.to_string()))).is_err() {
+            return;
+        }
+        thread::sleep((began.elapsed() * 3).min(LONGEST_REST));
     }
 }
 

@@ -19,6 +19,7 @@ pub enum Context {
     Findings,
     Files,
     Detail,
+    Stats,
     Menu,
     Confirm,
     Prompt,
@@ -26,12 +27,13 @@ pub enum Context {
 }
 
 impl Context {
-    const ALL: [(Self, &'static str); 9] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::Global, "global"),
         (Self::Runs, "runs"),
         (Self::Findings, "findings"),
         (Self::Files, "files"),
         (Self::Detail, "detail"),
+        (Self::Stats, "stats"),
         (Self::Menu, "menu"),
         (Self::Confirm, "confirm"),
         (Self::Prompt, "prompt"),
@@ -39,7 +41,7 @@ impl Context {
     ];
 
     fn falls_back(self) -> bool {
-        matches!(self, Self::Runs | Self::Findings | Self::Files | Self::Detail)
+        matches!(self, Self::Runs | Self::Findings | Self::Files | Self::Detail | Self::Stats)
     }
 }
 
@@ -83,6 +85,7 @@ actions! {
         NextTab "next_tab" "next tab" "next tab",
         PreviousTab "previous_tab" "previous tab" "previous tab",
         Ledger "ledger" "ledger" "what an assistant is told",
+        Stats "stats" "stats" "figures: cost, fate, precision",
         Unfold "unfold" "unfold" "show or hide superseded runs",
         Zoom "zoom" "zoom" "this pane alone, and back",
     }

@@ -7,6 +7,7 @@ use super::filter::{Filter, Known};
 use super::input::Input;
 use super::loaded::Loaded;
 use crate::domain::{Disposition, FindingId, FindingStatus, RunId, Scope};
+use crate::ledger::metrics::Metrics;
 use crate::store::{Pulse, View};
 
 /// Something happened.
@@ -52,6 +53,8 @@ pub enum Message {
         result: Result<Vec<Disposition>, String>,
         written: u64,
     },
+    /// The figures of the store.
+    Stats(Result<Arc<Metrics>, String>),
     /// A review was asked for: the decision in words, and the run that stands for it.
     Requested(Result<Asked, String>),
     Cancelled {
@@ -104,6 +107,8 @@ pub enum Command {
         filter: Filter,
         known: Arc<Known>,
     },
+    /// Count what a view and the files beside it tell.
+    Stats(Arc<View>),
     Triage(TriageOrder),
     Review(Option<Scope>),
     Cancel(RunId),

@@ -24,6 +24,7 @@ mod markdown;
 pub mod message;
 mod pages;
 mod screen;
+pub mod stats;
 mod terminal;
 pub mod theme;
 pub mod turns;
@@ -124,7 +125,7 @@ pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
         paths: runner.paths.clone(),
         ambient: Ambient::system(),
     });
-    let effects = effects::Effects::start(loader, runner, control, Ambient::system(), mailbox);
+    let effects = effects::Effects::start(loader, runner, control, (Ambient::system(), app.zone.clone()), mailbox);
     let mut cockpit = Running { app, screen, terminal, events, effects, root, clock: Ambient::system() };
     let end = cockpit.run();
     let left = cockpit.terminal.leave();

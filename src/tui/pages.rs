@@ -1,6 +1,7 @@
 //! The pages of the detail: loaded values in, a measured document out.
 
 mod run;
+mod stats;
 mod turns;
 mod window;
 
@@ -11,7 +12,9 @@ use super::doc::{Doc, Line, Piece, wrap};
 use super::loaded::{Diff, Excerpt, FindingPage, LedgerText, Loaded, Side, Spans};
 use super::message::{Subject, Tab};
 use super::theme::Role;
-pub use crate::report::figures::{brief, dollars};
+pub use stats::stats;
+
+pub use crate::report::figures::{brief, dollars, thousands};
 
 use crate::domain::{Actor, FindingStatus, Priority, Reported, TriageAction, text};
 

@@ -3,5 +3,6 @@
 mod flow;
 mod life;
 mod screens;
+mod stats;
 mod support;
 mod turns;

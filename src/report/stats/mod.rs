@@ -6,13 +6,13 @@ mod json;
 mod text;
 
 pub use json::json;
-pub use text::text;
+pub use text::{TELLING, span, text};
 
 use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
 
-use super::figures::{brief, columns, dollars, percent};
+use super::figures::{brief, columns, dollars, percent, whole};
 use crate::domain::text::count;
 use crate::domain::{FindingId, FindingStatus, RunRecord};
 use crate::ledger::metrics::{Facts, Fates, FindingFact, Metrics, Point, Precision, Selection, Totals, measure};
@@ -69,7 +69,7 @@ pub struct Fact {
 
 /// `42 launched`, unless it is nothing.
 fn some(n: u32, what: &str) -> Option<String> {
-    (n > 0).then(|| format!("{} {what}", brief(u64::from(n))))
+    (n > 0).then(|| format!("{} {what}", whole(u64::from(n))))
 }
 
 /// All together in words, the most telling first.
@@ -87,7 +87,7 @@ pub fn facts(metrics: &Metrics) -> Vec<Fact> {
 }
 
 fn reviews(totals: &Totals) -> Vec<String> {
-    let mut parts = vec![format!("{} launched", brief(u64::from(totals.launched)))];
+    let mut parts = vec![format!("{} launched", whole(u64::from(totals.launched)))];
     parts.extend(some(totals.adopted, "adopted"));
     parts.extend(some(totals.reused, "reused"));
     parts.extend(some(totals.skipped, "skipped"));
@@ -134,14 +134,14 @@ fn tokens(totals: &Totals) -> Vec<String> {
 }
 
 fn fates(fates: &Fates) -> Vec<String> {
-    let mut parts = vec![format!("{} found", brief(u64::from(fates.found)))];
+    let mut parts = vec![format!("{} found", whole(u64::from(fates.found)))];
     parts.extend(some(fates.surfaced, "surfaced"));
     parts.extend(some(fates.open, "open"));
     parts.extend(some(fates.unresolved, "unresolved"));
     if let Some(addressed) = some(fates.addressed, "addressed") {
         parts.push(match fates.confirmed {
             0 => addressed,
-            confirmed => format!("{addressed}, {confirmed} of them confirmed"),
+            confirmed => format!("{addressed}, {} of them confirmed", whole(u64::from(confirmed))),
         });
     }
     parts.extend(some(fates.dismissed, "dismissed"));
@@ -153,7 +153,7 @@ fn precision(precision: &Precision) -> Vec<String> {
     if precision.share.is_none() {
         return Vec::new();
     }
-    let decided = brief(u64::from(precision.decided()));
+    let decided = whole(u64::from(precision.decided()));
     vec![
         format!("{} of {decided} decided were addressed", percent(precision.share)),
         format!("at least {} with 95 % confidence", percent(precision.at_least)),
@@ -185,7 +185,7 @@ pub fn charts(metrics: &Metrics, width: usize) -> Vec<Chart> {
             name,
             values: columns(points, width, |points| Some(points.iter().map(value).sum::<u64>() as f64)),
             most: None,
-            total: brief(total),
+            total: if name.starts_with("tokens") { brief(total) } else { whole(total) },
         })
         .collect();
     let shares = columns(points, width, |points| {

@@ -7,7 +7,7 @@ use super::{Chart, charts, facts};
 use crate::domain::text::one_line;
 use crate::domain::{CancelReason, RunStatus};
 use crate::ledger::metrics::{Fates, Metrics, Precision, RunMetrics, Series, Step};
-use crate::report::figures::{ASCII_BLOCKS, BLOCKS, brief, dollars, percent, spark, took};
+use crate::report::figures::{ASCII_BLOCKS, BLOCKS, brief, dollars, percent, spark, took, whole};
 use crate::report::look::{Look, Paint};
 
 /// Columns of a text that goes to no terminal.
@@ -19,7 +19,7 @@ const NAME: usize = 13;
 const SUM: usize = 6;
 /// Fewer decisions than this say little about a kind or a reviewer. Own: with so many a share of one half is between a
 /// quarter and three quarters.
-const TELLING: u32 = 10;
+pub const TELLING: u32 = 10;
 
 /// All figures, or those of the one run that was asked about.
 pub fn text(look: &Look, metrics: &Metrics, one: Option<&RunMetrics>, zone: &TimeZone) -> String {
@@ -35,10 +35,10 @@ pub fn text(look: &Look, metrics: &Metrics, one: Option<&RunMetrics>, zone: &Tim
     let kinds = metrics.by_kind.iter().map(|kind| (kind.kind.word(), String::new(), &kind.findings, &kind.precision));
     text.push_str(&page.table("By kind", "", kinds));
     let reviewers = metrics.by_reviewer.iter().map(|one| {
-        let figures = format!("{:>6}{:>8}", brief(u64::from(one.runs)), brief(one.tokens_spent));
+        let figures = format!("{:>7}{:>8}", whole(u64::from(one.runs)), brief(one.tokens_spent));
         (one.reviewer.as_str(), figures, &one.findings, &one.precision)
     });
-    text.push_str(&page.table("By reviewer", "  runs  tokens", reviewers));
+    text.push_str(&page.table("By reviewer", "   runs  tokens", reviewers));
     text
 }
 
@@ -114,7 +114,7 @@ impl Page<'_> {
         }
         let mut text = self.heading(&format!("Over time, {}", span(&metrics.series, zone)));
         for Chart { name, values, most, total } in charts {
-            let line = spark(&values, most, blocks);
+            let line = spark(&values, most, room, blocks);
             let name = self.look.paint(Paint::Faint, &format!("{name:<NAME$}"));
             text.push_str(&format!("  {name}{line}  {total:>SUM$}\n"));
         }
@@ -149,9 +149,9 @@ impl Page<'_> {
             text.push_str(&format!(
                 "{name}{}{own}{:>7}{:>11}{:>11}{}\n",
                 pad(&name),
-                brief(u64::from(fates.found)),
-                brief(u64::from(fates.addressed)),
-                brief(u64::from(fates.dismissed)),
+                whole(u64::from(fates.found)),
+                whole(u64::from(fates.addressed)),
+                whole(u64::from(fates.dismissed)),
                 self.look.paint(paint_of(precision), &shares)
             ));
         }

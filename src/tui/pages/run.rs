@@ -5,7 +5,7 @@ use super::super::doc::{Doc, FoldKey, Growth, Line, wrap};
 use super::super::live::Mode;
 use super::super::loaded::{FilePage, RunPage};
 use super::super::theme::Role;
-use super::{NAMES, digits, dollars, priority_word, reported_place, short};
+use super::{NAMES, digits, dollars, priority_word, reported_place, short, thousands};
 use crate::domain::{JournalEntry, Priority, Rejected, RunEvent, RunRecord, RunStatus, Scope, Usage, text};
 
 pub fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
@@ -138,19 +138,6 @@ fn spent(tokens: &Usage, cost: f64) -> String {
         parts.push(dollars(cost));
     }
     parts.join(", ")
-}
-
-/// `12,345`.
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// `name  ━━━━━────  3 of 12`.

@@ -10,9 +10,8 @@ use super::super::live;
 use super::super::loaded::TurnsPage;
 use super::super::theme::Role;
 use super::super::turns::{Answer, Found, Report, Text, Turn};
-use super::run::thousands;
 use super::window::{self, compact};
-use super::{brief, dollars, priority_word, reported_place};
+use super::{brief, dollars, priority_word, reported_place, thousands};
 use crate::domain::{RunStatus, Stop, ToolOutcome, TurnPhase, Usage, WindowUse, text};
 
 /// From here on a turn's figures stand in one line under the names of their columns.

@@ -6,9 +6,8 @@ use super::super::doc::{Doc, Line, Piece, wrap};
 use super::super::glyphs::Glyphs;
 use super::super::theme::Role;
 use super::super::turns::Turn;
-use super::run::thousands;
 use crate::domain::WindowUse;
-use crate::report::figures::brief;
+use crate::report::figures::{brief, thousands};
 
 /// The column of numbers at the left of the chart.
 const GUTTER: usize = 6;

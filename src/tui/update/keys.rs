@@ -6,7 +6,7 @@ use super::super::keymap::Action;
 use super::super::line::LineEdit;
 use super::super::loaded::Loaded;
 use super::super::message::{Command, Subject, Tab, TriageOrder};
-use super::super::{filter, markdown};
+use super::super::{filter, markdown, stats};
 use super::{close, data, folds, prompt, quit, run_id, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::RunRow;
@@ -83,6 +83,24 @@ fn in_front(app: &mut App, key: Key, action: Option<Action>, commands: &mut Vec<
                 _ => {}
             },
         },
+        Overlay::Stats(_) => {
+            let page = isize::try_from(stats::rows(app)).unwrap_or(isize::MAX);
+            match action {
+                Some(Action::Abort | Action::Back | Action::Left | Action::Stats) => close(app),
+                Some(Action::Down) => stats::scroll(app, 1),
+                Some(Action::Up) => stats::scroll(app, -1),
+                Some(Action::HalfPageDown) => stats::scroll(app, (page / 2).max(1)),
+                Some(Action::HalfPageUp) => stats::scroll(app, -(page / 2).max(1)),
+                Some(Action::PageDown) => stats::scroll(app, page),
+                Some(Action::PageUp) => stats::scroll(app, -page),
+                Some(Action::Top) => stats::scroll(app, isize::MIN),
+                Some(Action::Bottom) => stats::scroll(app, isize::MAX),
+                Some(Action::Redraw) => commands.push(Command::Redraw),
+                Some(Action::Suspend) => commands.push(Command::Suspend),
+                Some(Action::Quit) => quit(commands),
+                _ => {}
+            }
+        }
         Overlay::Menu(menu) => match action {
             Some(Action::Down) => menu.at = (menu.at + 1).min(menu.items.len().saturating_sub(1)),
             Some(Action::Up) => menu.at = menu.at.saturating_sub(1),
@@ -207,6 +225,7 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
                 focus(app, Pane::Detail, commands);
             }
         }
+        A::Stats => stats::open(app, commands),
         A::Open => open(app, commands),
         A::Back => back(app, commands),
         A::Unfold => fold(app, None),

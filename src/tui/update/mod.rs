@@ -17,8 +17,8 @@ use super::doc::{Doc, Growth};
 use super::input::Input;
 use super::loaded::Loaded;
 use super::message::{Command, End, Message, Subject, Tab};
-use super::pages;
 use super::theme::{Background, Theme};
+use super::{pages, stats};
 use crate::domain::RunId;
 
 /// Changes the state by what happened at `now` (milliseconds since 1970); what it returns is to be done outside.
@@ -37,9 +37,14 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         Message::Resized { columns, rows } => {
             (app.columns, app.rows) = (columns, rows);
             keep_in_sight(app);
+            stats::build(app);
         }
         Message::Tick => {}
-        Message::Viewed { view, written } => data::viewed(app, view, written, &mut commands),
+        Message::Viewed { view, written } => {
+            stats::viewed(app, &view, &mut commands);
+            data::viewed(app, view, written, &mut commands);
+        }
+        Message::Stats(figures) => stats::came(app, figures, &mut commands),
         Message::Pulses(pulses) => app.pulses = pulses,
         Message::StoreTrouble(text) => app.trouble = Some(text),
         Message::Filtered { serial, view, rows } => data::filtered(app, serial, view, rows),

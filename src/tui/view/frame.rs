@@ -225,6 +225,7 @@ fn footer_actions(app: &App, context: Context) -> Vec<(Action, &'static str)> {
             }
             _ => vec![A::Accept, A::DeleteWord, A::DeleteLine, A::Abort],
         },
+        Context::Stats => vec![A::Abort, A::Down, A::Up, A::Bottom],
         Context::Help => vec![A::Abort],
     };
     actions.into_iter().map(|action| (action, action.short())).collect()
