@@ -27,11 +27,11 @@
 //! |---|---|
 //! | [`cli`] | arguments, one file per command, errors as words and exit codes; the composition root |
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
-//! | [`report`] | findings as text, JSON and Markdown |
+//! | [`report`] | findings and figures as text, JSON and Markdown |
 //! | [`runner`] | processes: request, start, adopt, cancel, recover; executes the engines' effects |
 //! | [`review`] | the engines: pure state machines from events to effects, one for units, one for conversations; what is made of an answer |
 //! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; the life of findings |
-//! | [`ledger`] | pure projection: records in, a bounded ledger out |
+//! | [`ledger`] | pure projection: records in, a bounded ledger out; what reviews cost and were worth |
 //! | [`context`] | what a model is told of a change and may ask for: diffs, rules, tools, masked secrets; token counting |
 //! | [`provider`] | who reads the code: the built-in reviewer with its eleven smells, models over HTTP, programs |
 //! | [`git`] | repository identity, snapshots, scopes, hunks, files from snapshot to snapshot |

@@ -316,6 +316,27 @@ fn two_cockpits_see_each_others_decisions() {
 }
 
 #[test]
+fn figures_follow_the_store_while_they_are_open_and_are_silent_at_rest() {
+    let test = repository();
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("History");
+    cockpit.press("S");
+    cockpit.wait("the figures", |screen| screen.contains("1 launched") && !screen.contains("addressed,"));
+    let listed = test.revdeck(&["findings", "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    let id = listed["findings"][0]["finding_id"].as_str().expect("a finding");
+    assert!(test.revdeck(&["triage", id, "addressed"]).status.success());
+    cockpit.wait_for("100 % of 1 decided were addressed");
+    assert_silent(&cockpit);
+    cockpit.press("q");
+    cockpit.wait_for("History");
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+}
+
+#[test]
 fn an_empty_repository_says_so() {
     let test = TestEnvironment::new();
     let mut cockpit = Cockpit::open(&test);

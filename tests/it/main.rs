@@ -13,6 +13,7 @@ mod reports;
 mod rooms;
 mod runner;
 mod smells;
+mod stats;
 mod store;
 mod tools;
 #[allow(dead_code, reason = "shared with the example and the cockpit's own tests")]

@@ -19,6 +19,10 @@ const SUM: usize = 8;
 const WIDEST: usize = 120;
 /// Widths of the columns of a table: found, addressed, dismissed, precision, at least.
 const FIGURES: [usize; 5] = [9, 11, 11, 11, 10];
+const BY_KIND: &str = "By kind";
+const BY_REVIEWER: &str = "By reviewer";
+/// The columns that only reviewers have.
+const OWN: &str = "   runs  tokens";
 /// A bar of precision is as wide as there is room, within these.
 const BAR: std::ops::RangeInclusive<usize> = 12..=40;
 
@@ -61,12 +65,20 @@ fn figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
             );
         }
     }
+    // The figures of both tables stand below each other where there is room for that.
+    let longest = |names: &mut dyn Iterator<Item = usize>, title: &str| names.max().unwrap_or(0).max(title.width());
+    let kind_names = longest(&mut metrics.by_kind.iter().map(|kind| kind.kind.word().width()), BY_KIND);
+    let reviewer_names = longest(&mut metrics.by_reviewer.iter().map(|one| one.reviewer.width()), BY_REVIEWER);
+    let block = kind_names.max(reviewer_names + OWN.width());
+    let aligned = block + FIGURES.iter().sum::<usize>() <= width;
+    let kind_names = if aligned { block } else { kind_names };
+    let reviewer_names = if aligned { block - OWN.width() } else { reviewer_names };
     let kinds: Vec<Row<'_>> = metrics
         .by_kind
         .iter()
         .map(|kind| (kind_words(kind.kind.word()), String::new(), &kind.findings, &kind.precision))
         .collect();
-    table(&app.glyphs, "By kind", "", &kinds, width, doc);
+    table(&app.glyphs, (BY_KIND, ""), &kinds, (kind_names, width), doc);
     let reviewers: Vec<Row<'_>> = metrics
         .by_reviewer
         .iter()
@@ -75,21 +87,26 @@ fn figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
             (one.reviewer.clone(), own, &one.findings, &one.precision)
         })
         .collect();
-    table(&app.glyphs, "By reviewer", "   runs  tokens", &reviewers, width, doc);
+    table(&app.glyphs, (BY_REVIEWER, OWN), &reviewers, (reviewer_names, width), doc);
 }
 
 /// Name, figures of columns that only this table has, and what every table shows.
 type Row<'a> = (String, String, &'a Fates, &'a Precision);
 
-/// `more` are the names of the columns of a table's own.
-fn table(glyphs: &Glyphs, title: &str, more: &str, rows: &[Row<'_>], width: usize, doc: &mut Doc) {
+/// A title and the names of the columns that only this table has; rows; the columns that names want, and all there are.
+fn table(
+    glyphs: &Glyphs,
+    (title, own): (&str, &str),
+    rows: &[Row<'_>],
+    (wanted, width): (usize, usize),
+    doc: &mut Doc,
+) {
     if rows.is_empty() {
         return;
     }
     let names = ["found", "addressed", "dismissed", "precision", "at least"];
-    let figures: usize = FIGURES.iter().sum::<usize>() + more.width();
-    let longest = rows.iter().map(|(name, ..)| name.width()).max().unwrap_or(0).max(title.width());
-    let room = width.saturating_sub(figures).min(longest).max(4);
+    let figures: usize = FIGURES.iter().sum::<usize>() + own.width();
+    let room = width.saturating_sub(figures).min(wanted).max(4);
     // The bar stands between the counts and the shares.
     let bar = width.saturating_sub(room + figures + 3).min(*BAR.end());
     let bar = if BAR.contains(&bar) { bar } else { 0 };
@@ -101,7 +118,7 @@ fn table(glyphs: &Glyphs, title: &str, more: &str, rows: &[Row<'_>], width: usiz
     doc.blank();
     doc.push(Line::of(Role::Title, &padded(title, room)).and(
         Role::Faint,
-        &format!("{more}{}{}{}", cells(&named[..3], &FIGURES[..3]), " ".repeat(gap), cells(&named[3..], &FIGURES[3..])),
+        &format!("{own}{}{}{}", cells(&named[..3], &FIGURES[..3]), " ".repeat(gap), cells(&named[3..], &FIGURES[3..])),
     ));
     for (name, own, fates, precision) in rows {
         let counts = [fates.found, fates.addressed, fates.dismissed].map(|n| whole(u64::from(n)));
