@@ -147,6 +147,9 @@ pub struct RunMetrics {
     pub decision: String,
     pub cancel_reason: Option<CancelReason>,
     pub superseded_by: Option<RunId>,
+    /// The run that stands for it, and the one that it goes on from.
+    pub reused_from: Option<RunId>,
+    pub carried_over_from: Option<RunId>,
     pub error_class: Option<ErrorClass>,
     /// When an assistant was first told of its result.
     pub surfaced_at: Option<Time>,
@@ -334,6 +337,8 @@ fn of_run(run: &RunRecord, attempts: &HashMap<&RunId, u32>, told: &Told<'_>) -> 
         decision: run.decision.clone(),
         cancel_reason: run.cancel_reason,
         superseded_by: run.superseded_by.clone(),
+        reused_from: run.reused_from.clone(),
+        carried_over_from: run.carried_over_from.clone(),
         error_class: run.error_class,
         surfaced_at: told.runs.get(&run.run_id).copied(),
         findings: Fates::default(),

@@ -73,7 +73,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// A name, and parts between dots, broken between parts where that is possible.
+    /// A name, and parts between dots, broken between parts; one that is too long for a line is broken between words.
     fn field(&self, name: &str, parts: &[String]) -> String {
         let dot = self.look.dot();
         let room = self.width.saturating_sub(NAME);
@@ -88,6 +88,10 @@ impl Page<'_> {
                     line.push_str(&part);
                 }
                 _ => lines.push(part.into_owned()),
+            }
+            if let Some(long) = lines.pop_if(|line| line.width() > room) {
+                let look = Look { width: Some(room), ..*self.look };
+                lines.extend(look.wrap(&long, 0).lines().map(str::to_owned));
             }
         }
         let mut text = String::new();
