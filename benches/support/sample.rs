@@ -158,6 +158,7 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         attempt: 1,
         paused: false,
         follow_up_count: 0,
+        follow_up_of: None,
         phase_timings: PhaseTimings::default(),
         prompt_estimate: 0,
         tokens: Usage::default(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, details, doctor, findings, keep, ledger, man, mute, pause, resume, review, reviewers,
+    cancel, completions, config, details, doctor, findings, fix, fixer, fixes, keep, ledger, man, mute, pause, resume, review, reviewers,
     runs, show, smells, store, tokens, triage, undo, worker,
 };
 
@@ -107,6 +107,10 @@ pub enum Command {
     Undo(undo::Arguments),
     /// Make the decision again that was taken back last
     Redo(undo::RedoArguments),
+    /// Make a patch for findings, and apply, undo or drop it
+    Fix(fix::Arguments),
+    /// List the fixes of this repository, newest first
+    Fixes(fixes::Arguments),
     /// Hold findings of a kind back from now on; without a kind, what is muted
     Mute(mute::Arguments),
     /// Have findings of a kind raised again
@@ -138,6 +142,9 @@ pub enum Command {
     /// Execute one run (started by revdeck itself)
     #[command(hide = true)]
     Worker(worker::Arguments),
+    /// Make one fix (started by revdeck itself)
+    #[command(hide = true)]
+    Fixer(fixer::Arguments),
     /// Run a program that reviews, for a worker (started by revdeck itself)
     #[command(hide = true)]
     Keep(keep::Arguments),

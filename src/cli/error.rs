@@ -93,6 +93,10 @@ impl From<RunnerError> for CliError {
             RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
             RunnerError::Unkillable { .. } | RunnerError::Stuck { .. } => Self::failed(message),
             RunnerError::Config(error) => error.into(),
+            RunnerError::Fix(error) => match error.hint() {
+                Some(hint) => Self::usage(message).hint(hint),
+                None => Self::usage(message),
+            },
             RunnerError::Reviewer(_) => Self::failed(message).hint("`revdeck doctor` says what the reviewer lacks"),
             RunnerError::Spawn { .. } => {
                 Self::failed(message).hint("the run waits in the store; the next `revdeck review` starts it")

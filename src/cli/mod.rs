@@ -12,6 +12,9 @@ mod details;
 mod doctor;
 mod error;
 mod findings;
+mod fix;
+mod fixer;
+mod fixes;
 mod interrupt;
 mod keep;
 mod ledger;
@@ -89,6 +92,9 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Show(arguments)) => show::run(&invocation, &arguments),
         Some(Command::Details(arguments)) => details::run(&invocation, &arguments),
         Some(Command::Triage(arguments)) => triage::run(&invocation, &arguments),
+        Some(Command::Fix(arguments)) => fix::run(&invocation, &arguments),
+        Some(Command::Fixes(arguments)) => fixes::run(&invocation, &arguments),
+        Some(Command::Fixer(arguments)) => fixer::run(&invocation, &arguments),
         Some(Command::Mute(arguments)) => mute::mute(&invocation, &arguments),
         Some(Command::Unmute(arguments)) => mute::unmute(&invocation, &arguments),
         Some(Command::Undo(arguments)) => undo::run(&invocation, arguments.direction()),

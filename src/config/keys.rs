@@ -18,6 +18,8 @@ pub enum Trust {
 pub enum Form {
     /// Any text that is not empty.
     Text,
+    /// Any text; an empty one is nobody.
+    Name,
     Flag,
     Count {
         min: u64,
@@ -89,6 +91,8 @@ pub const KEYS: &[Key] = &[
     key("budget.run_cost", Form::Money { max: 1_000_000 }, Trust::User),
     key("budget.day_tokens", Form::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
     key("budget.day_cost", Form::Money { max: 1_000_000 }, Trust::User),
+    key("resolve.reviewer", Form::Name, Trust::User),
+    key("resolve.follow_ups", Form::Count { min: 0, max: 2 }, Trust::User),
 ];
 
 /// The key of this name.
@@ -122,7 +126,7 @@ impl Form {
     /// What may stand there, for a person.
     pub fn allowed(self) -> String {
         match self {
-            Form::Text => "a text in quotes".to_owned(),
+            Form::Text | Form::Name => "a text in quotes".to_owned(),
             Form::Flag => "true or false".to_owned(),
             Form::Count { min, max } => format!("a whole number from {min} to {max}"),
             Form::Money { max } => format!("an amount of US dollars from 0 to {max}, as in 0.5"),
@@ -144,7 +148,7 @@ impl Form {
     pub fn check(self, value: Value) -> Result<Value, String> {
         match (self, &value) {
             (Form::Text, Value::Text(text)) if text.is_empty() => Err("is empty".to_owned()),
-            (Form::Text, Value::Text(_)) | (Form::Flag, Value::Flag(_)) | (Form::Patterns, Value::List(_)) => Ok(value),
+            (Form::Text | Form::Name, Value::Text(_)) | (Form::Flag, Value::Flag(_)) | (Form::Patterns, Value::List(_)) => Ok(value),
             (Form::Count { min, max }, Value::Count(count)) if !(min..=max).contains(count) => {
                 Err(format!("{count} is out of range"))
             }
@@ -192,6 +196,7 @@ impl Form {
                 Value::Money(amount.ok_or_else(|| format!("{text:?} is no amount of money"))?)
             }
             Form::Text
+            | Form::Name
             | Form::Words(_)
             | Form::Scope
             | Form::FailOn

@@ -12,7 +12,7 @@ use super::document::{self, Document, Links, Shape};
 use super::error::{ConfigError, Place};
 use super::keys::{self, Form, KEYS, Trust, Value};
 use super::reviewers::{self, Parsed};
-use super::{BudgetSettings, ColorChoice, Dollars, Paths, Settings, WindowSettings, embedded};
+use super::{BudgetSettings, ColorChoice, Dollars, Paths, ResolveSettings, Settings, WindowSettings, embedded};
 use crate::domain::text;
 
 /// The repository's own settings file.
@@ -250,7 +250,7 @@ impl Loading {
                         }
                     }
                 }
-                (group @ ("window" | "budget"), DeValue::Table(fields)) => {
+                (group @ ("window" | "budget" | "resolve"), DeValue::Table(fields)) => {
                     for (field, value) in fields {
                         let name = format!("{group}.{}", field.get_ref());
                         if let Err(error) = self.value(document, layer, &name, field.span().start, value) {
@@ -393,6 +393,10 @@ impl Loading {
                 run_cost: Some(values.money("budget.run_cost")).filter(|cost| *cost > Dollars::ZERO),
                 day_tokens: Some(values.count("budget.day_tokens")).filter(|tokens| *tokens > 0),
                 day_cost: Some(values.money("budget.day_cost")).filter(|cost| *cost > Dollars::ZERO),
+            },
+            resolve: ResolveSettings {
+                reviewer: Some(values.text("resolve.reviewer")).filter(|name| !name.is_empty()),
+                follow_ups: values.count("resolve.follow_ups") as u32,
             },
             reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
             smells,

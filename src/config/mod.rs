@@ -58,6 +58,7 @@ pub struct Settings {
     pub color: ColorChoice,
     pub window: WindowSettings,
     pub budget: BudgetSettings,
+    pub resolve: ResolveSettings,
     /// The user's `[reviewers]` tables by name; `builtin` needs none.
     pub reviewers: BTreeMap<String, ReviewerSettings>,
     /// `assets/smells.toml` with the user's and the repository's changes laid over it, as TOML.
@@ -85,6 +86,15 @@ pub struct BudgetSettings {
     /// Tokens of all runs since midnight.
     pub day_tokens: Option<u64>,
     pub day_cost: Option<Dollars>,
+}
+
+/// How fixes are made; see `assets/config.toml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolveSettings {
+    /// `None`: only exact suggestions are put in.
+    pub reviewer: Option<String>,
+    /// How often a patch is made again because its review found fault with it.
+    pub follow_ups: u32,
 }
 
 impl Default for Settings {

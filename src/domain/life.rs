@@ -14,6 +14,8 @@ word_enum!(
         Muted = "muted",
         /// It is new, not urgent, and about lines that an earlier review of the change looked at as they are.
         Late = "late",
+        /// It is about a fix that is only offered.
+        OfAFix = "of_a_fix",
     }
 );
 

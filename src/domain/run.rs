@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    Coverage, Finding, FindingId, FlipFlop, HeldBack, Moved, Priority, Rejected, RunId, SCHEMA_VERSION, Scope, Time,
+    Coverage, Finding, FindingId, FixId, FlipFlop, HeldBack, Moved, Priority, Rejected, RunId, SCHEMA_VERSION, Scope, Time,
 };
 
 word_enum!(
@@ -189,8 +189,12 @@ pub struct RunRecord {
     pub reasoning_effort: String,
     #[serde(default)]
     pub attempt: u32,
+    /// Reviews of patches that were made for its findings.
     #[serde(default)]
     pub follow_up_count: u32,
+    /// The fix whose patch it reviews: what it finds is not in the user's files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow_up_of: Option<FixId>,
     #[serde(default)]
     pub phase_timings: PhaseTimings,
     #[serde(default)]

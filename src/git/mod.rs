@@ -1,13 +1,14 @@
 //! Repository identity, snapshots, scopes, hunks, and reading from a snapshot.
 //!
-//! Invariants: the user's index, worktree, HEAD, stash and reflog are never touched; after a snapshot is taken,
-//! everything is read from its immutable objects.
+//! Invariants: the user's index, HEAD, stash and reflog are never touched, nor is the worktree but by [`Worktree`], for
+//! whoever was told to by a person; after a snapshot is taken, everything is read from its immutable objects.
 //!
 //! From the worktree to a [`Snapshot`]: `index` reads the index, `scan` says which files may differ from it (`ignored`
 //! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
 //! writes the tree, `change` compares it with the base (`promised` has git fetch what a partial clone lacks), `filter`
 //! leaves out what is not worth a review. `follow` tells what became of the files of one snapshot in another. And back
-//! into files: `checkout`, for programs that look around by themselves.
+//! into files: `checkout`, for programs that look around by themselves. `patch` lays changes over a snapshot, `worktree`
+//! puts them into the user's files.
 
 mod attributes;
 mod bytes;
@@ -20,6 +21,7 @@ mod freeze;
 mod ignored;
 mod index;
 mod listing;
+mod patch;
 mod program;
 mod promised;
 mod read;
@@ -29,11 +31,14 @@ mod scope;
 mod snapshot;
 mod staged;
 mod trees;
+mod worktree;
 
 pub use checkout::Throwaway;
 pub use error::GitError;
 pub use filter::Judge;
 pub use follow::Altered;
+pub use patch::{PatchText, Put};
+pub use worktree::{Permit, Present, Worktree};
 
 use std::path::PathBuf;
 

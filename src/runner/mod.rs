@@ -22,6 +22,7 @@
 //!   lost with everything its journal holds.
 //! - *Findings.* The end of a run acts on all findings (`life`): which of its reports are known, which are held back, what
 //!   it confirms, contradicts or finds gone, and where the others stand now. The rules are in [`crate::policy`].
+//! - *Fixing.* A patch for findings is made, reviewed and offered by a worker of its own; see [`resolve`].
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
@@ -36,12 +37,14 @@ mod pause;
 mod process;
 mod recover;
 mod request;
+pub mod resolve;
 mod settle;
 mod start;
 mod trial;
 mod wait;
 mod work;
 
+pub use resolve::{FixError, FixRequest};
 pub use trial::{ToolsTried, Trial, try_out};
 
 use std::sync::Arc;
@@ -133,6 +136,8 @@ pub enum RunnerError {
     Limits(#[from] builtin::limits::LimitsError),
     #[error(transparent)]
     Config(#[from] crate::config::ConfigError),
+    #[error(transparent)]
+    Fix(#[from] FixError),
     /// A reviewer that cannot be talked to.
     #[error(transparent)]
     Reviewer(#[from] ChatError),

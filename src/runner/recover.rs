@@ -10,6 +10,9 @@ impl Runner {
     /// was asked, resumed (at most 3 attempts) or lost. Then starts what is pending, whoever left it so. A run that cannot
     /// be settled is named with the reason, and tried again the next time.
     pub fn recover(&self) -> Result<Vec<Recovered>, RunnerError> {
+        if let Err(error) = self.reconcile_fixes() {
+            tracing::warn!(%error, "fixes whose worker is gone cannot be settled");
+        }
         let view = self.store.runs_view()?;
         let mut recovered = Vec::new();
         for row in known::rows(&view).filter(|row| row.status.is_working()) {

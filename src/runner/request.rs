@@ -206,6 +206,7 @@ impl Runner {
             attempt: 0,
             paused: false,
             follow_up_count: 0,
+            follow_up_of: None,
             phase_timings: PhaseTimings::default(),
             prompt_estimate: wish.prompt_estimate,
             tokens: Usage::default(),

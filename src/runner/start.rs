@@ -156,7 +156,7 @@ impl Runner {
     }
 
     /// Where workers write what they have to say, which is only what went wrong; none when it cannot be written.
-    fn log(&self) -> Option<File> {
+    pub(super) fn log(&self) -> Option<File> {
         std::fs::create_dir_all(&self.paths.logs).ok()?;
         let mut options = OpenOptions::new();
         options.create(true).append(true);

@@ -117,9 +117,10 @@ impl Runner {
                 ErrorClass::Configuration
             }
             RunnerError::Reviewer(error) => error.class,
-            RunnerError::Spawn { .. } | RunnerError::Unkillable { .. } | RunnerError::Stuck { .. } => {
-                ErrorClass::Internal
-            }
+            RunnerError::Spawn { .. }
+            | RunnerError::Unkillable { .. }
+            | RunnerError::Stuck { .. }
+            | RunnerError::Fix(_) => ErrorClass::Internal,
         };
         let Some(record) = self.store.run(run)? else { return Ok(()) };
         let entries = self.store.read_journal(run)?;

@@ -15,6 +15,7 @@
 //! | [`triage`] | undo and redo, pure |
 //! | `said` | what was last said about findings, and the engine's word after it |
 //! | `mutes` | the kinds of findings that are not raised |
+//! | `fixes` | fixes, their patches, and what was in files before |
 //! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
 //! | `load`, `checkpoint`, `view` | from files to a [`View`], the derived file that makes it quick |
 //! | `tail` | waiting for changes |
@@ -26,6 +27,7 @@ mod columns;
 mod cross;
 mod error;
 mod files;
+mod fixes;
 mod journal;
 mod lines;
 mod live;

@@ -210,7 +210,8 @@ fn touched(event: &notify::Event, root: &Path) -> Option<Touched> {
     }
     let of_path = |path: &PathBuf| match path.strip_prefix(root) {
         Ok(inside) => {
-            let named = ["", "runs.ndjson", "triage.ndjson", "events"].iter().any(|name| inside == Path::new(name));
+            let shown = ["", "runs.ndjson", "triage.ndjson", "fixes.ndjson", "events"];
+            let named = shown.iter().any(|name| inside == Path::new(name));
             match inside.extension().and_then(|extension| extension.to_str()) {
                 _ if named => Some(Touched::Store),
                 Some("jsonl") => Some(Touched::Store),
@@ -256,7 +257,8 @@ impl Signature {
     fn of(root: &Path) -> Self {
         let mut signature = Self::default();
         let events = std::fs::read_dir(root.join("events")).into_iter().flatten().flatten().map(|entry| entry.path());
-        for file in [root.join("runs.ndjson"), root.join("triage.ndjson")].into_iter().chain(events) {
+        let files = ["runs.ndjson", "triage.ndjson", "fixes.ndjson"].map(|name| root.join(name));
+        for file in files.into_iter().chain(events) {
             let Ok(metadata) = std::fs::metadata(&file) else { continue };
             match file.extension().and_then(|extension| extension.to_str()) {
                 Some("pulse") => drop(signature.pulses.insert(file, metadata.modified().ok())),
