@@ -4,6 +4,7 @@ mod cli;
 mod cockpit;
 mod command;
 mod env;
+mod fix;
 mod git;
 mod http;
 mod life;
