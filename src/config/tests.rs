@@ -23,7 +23,7 @@ fn load_with(user: &str, repository: &str) -> Result<Loaded, ConfigError> {
 /// Another value than the default that the form accepts.
 fn other_value(form: Form) -> String {
     match form {
-        Form::Text => "\"other\"".to_owned(),
+        Form::Text | Form::Name => "\"other\"".to_owned(),
         Form::Flag => "true".to_owned(),
         Form::Count { min, .. } => (min + 1).to_string(),
         Form::Words(words) => format!("{:?}", words.last().expect("a word")),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::doc::{Doc, FoldKey};
 use super::filter::{self, Filter, Known};
+use super::fixes::{FixOrder, Fixes};
 use super::glyphs::Glyphs;
 use super::keymap::{Context, Keymap};
 use super::layout::{self, Layout};
@@ -16,7 +17,7 @@ use super::live::Mode;
 use super::loaded::Loaded;
 use super::message::{FileRow, Subject, Tab, TriageLine};
 use super::theme::{Depth, Theme};
-use crate::domain::{FindingStatus, RunStatus, Scope};
+use crate::domain::{FindingId, FindingStatus, RunStatus, Scope};
 use crate::runner::Runner;
 use crate::store::{FindingRow, Pulse, RunRow, View};
 
@@ -85,8 +86,16 @@ pub enum Overlay {
     None,
     Help { offset: usize },
     Menu(Menu),
-    Confirm { run: String, text: String },
+    Confirm { question: Question, text: String },
     Prompt(Prompt),
+}
+
+/// What a yes does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// Ends this run.
+    Cancel(String),
+    Fix(FixOrder),
 }
 
 /// A list to choose from.
@@ -111,6 +120,11 @@ pub enum Choice {
     AskCommit,
     AskRange,
     Copy { text: String, what: &'static str },
+    Fix(FixOrder),
+    /// As `Fix`, but it asks first.
+    AskFix { text: String, order: FixOrder },
+    ShowFix,
+    PlanFix(Vec<FindingId>),
 }
 
 /// A line being typed.
@@ -202,6 +216,7 @@ pub struct App {
     pub active: Vec<u32>,
     /// What the runs that work do this moment, by their ids.
     pub pulses: Vec<(String, Pulse)>,
+    pub fixes: Arc<Fixes>,
 
     pub focus: Pane,
     /// The list that the detail belongs to.
@@ -299,6 +314,7 @@ impl App {
             known: Arc::default(),
             active: Vec::new(),
             pulses: Vec::new(),
+            fixes: Arc::default(),
             focus: Pane::Findings,
             list: Pane::Findings,
             zoomed: false,
@@ -372,10 +388,17 @@ impl App {
         }
     }
 
-    /// The pages of what is selected. A run has turns when its reviewer is asked in turns.
+    /// The pages of what is selected. A run has turns when its reviewer is asked in turns; a finding has a fix when there
+    /// is a patch.
     pub fn tabs(&self) -> &'static [Tab] {
         const WITH_TURNS: [Tab; 5] = [Tab::Page, Tab::Turns, Tab::Diff, Tab::Log, Tab::Ledger];
+        const WITH_FIX: [Tab; 5] = [Tab::Page, Tab::Fix, Tab::Diff, Tab::Log, Tab::Ledger];
         const WITHOUT: [Tab; 4] = [Tab::Page, Tab::Diff, Tab::Log, Tab::Ledger];
+        if let Subject::Finding(id) = &self.subject
+            && self.fixes.of(id).is_some_and(|fix| !fix.files.is_empty())
+        {
+            return &WITH_FIX;
+        }
         let turns = self.subject_run().is_some_and(|run| run.reviewer != Runner::BUILTIN);
         if turns { &WITH_TURNS } else { &WITHOUT }
     }

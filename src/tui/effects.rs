@@ -10,13 +10,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use super::fixes::{FixOrder, FixPlan, Fixes};
 use super::load::Loader;
 use super::message::{Asked, Command, Message, Subject, Tab, TriageLine, TriageOrder};
 use super::terminal::Mailbox;
 use crate::config::Ambient;
-use crate::domain::{Actor, Disposition, RunId, Scope, Source, TriageAction};
+use crate::domain::{Actor, Disposition, FindingId, RunId, Scope, Source, TriageAction};
 use crate::policy;
-use crate::runner::{Cancelled, Pausing, Requested, ReviewRequest, Runner, RunnerError};
+use crate::runner::{Cancelled, FixRequest, Pausing, Requested, ReviewRequest, Runner, RunnerError};
 use crate::store::{Changed, Store, StoreError, View, triage};
 
 /// Names of threads whose panics are caught: the terminal stays as it is.
@@ -47,6 +48,8 @@ enum Ask {
     Cancel(RunId),
     Pause(RunId),
     Resume(RunId),
+    PlanFix(Vec<FindingId>),
+    Fix(FixOrder),
 }
 
 impl Effects {
@@ -98,6 +101,8 @@ impl Effects {
             Command::Cancel(run) => self.give(&self.control, Ask::Cancel(run)),
             Command::Pause(run) => self.give(&self.control, Ask::Pause(run)),
             Command::Resume(run) => self.give(&self.control, Ask::Resume(run)),
+            Command::PlanFix(findings) => self.give(&self.control, Ask::PlanFix(findings)),
+            Command::Fix(order) => self.give(&self.control, Ask::Fix(order)),
             Command::Copy(_) | Command::Edit { .. } | Command::Suspend | Command::Redraw | Command::Quit(_) => {}
         }
     }
@@ -133,6 +138,7 @@ fn worker(name: &str, messages: Mailbox, work: impl FnOnce() + Send + 'static) {
 fn watch(store: &Store, written: &AtomicU64, messages: &Mailbox) {
     let mut tail = store.tail();
     let mut known: Option<Arc<View>> = None;
+    let mut fixes = 0;
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
     let mut changed = Changed::Store;
     loop {
@@ -141,6 +147,9 @@ fn watch(store: &Store, written: &AtomicU64, messages: &Mailbox) {
                 return;
             }
             working = known.as_deref().map_or_else(Vec::new, at_work);
+            if !read_fixes(store, messages, &mut fixes) {
+                return;
+            }
         }
         let beating = store.pulses(&working);
         if beating != pulses {
@@ -174,6 +183,21 @@ fn read_view(store: &Store, written: &AtomicU64, messages: &Mailbox, known: &mut
         Ok(view) => {
             *known = Some(Arc::clone(&view));
             messages.send(Message::Viewed { view, written: before }).is_ok()
+        }
+        Err(error) => messages.send(Message::StoreTrouble(error.to_string())).is_ok(),
+    }
+}
+
+/// The fixes, when there is something new about them. False when nobody listens any more.
+fn read_fixes(store: &Store, messages: &Mailbox, known: &mut u64) -> bool {
+    let length = store.fixes_bytes();
+    if length == *known {
+        return true;
+    }
+    match store.fixes() {
+        Ok(fixes) => {
+            *known = length;
+            messages.send(Message::Fixes(Arc::new(Fixes::new(fixes)))).is_ok()
         }
         Err(error) => messages.send(Message::StoreTrouble(error.to_string())).is_ok(),
     }
@@ -296,11 +320,38 @@ fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Mailbox) {
                 Message::Cancelled { run: run.as_str().to_owned(), result }
             }
             Ask::Pause(run) => Message::Paused(told_pausing(runner.pause(&run), "pauses as soon as the answer is in")),
+            Ask::PlanFix(findings) => Message::FixPlanned(
+                runner.fixer_of(&findings).map(|reviewer| FixPlan { findings, reviewer }).map_err(in_words),
+            ),
+            Ask::Fix(order) => {
+                let done = match &order {
+                    FixOrder::Make(findings) => runner.fix(&FixRequest {
+                        findings: findings.clone(),
+                        reviewer: None,
+                        source: Source::Cockpit,
+                    }),
+                    FixOrder::Apply(fix) => runner.apply_fix(fix),
+                    FixOrder::Undo(fix) => runner.undo_fix(fix),
+                    FixOrder::Drop(fix) => runner.drop_fix(fix),
+                };
+                Message::FixDone(done.map(Box::new).map_err(in_words))
+            }
             Ask::Resume(run) => Message::Paused(told_pausing(runner.resume(&run), "goes on")),
         };
         if messages.send(message).is_err() {
             return;
         }
+    }
+}
+
+/// An error about a fix, with what to do about it.
+fn in_words(error: RunnerError) -> String {
+    match &error {
+        RunnerError::Fix(fix) => match fix.hint() {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error.to_string(),
+        },
+        _ => error.to_string(),
     }
 }
 

@@ -95,6 +95,7 @@ actions! {
         Reopen "reopen" "reopen" "open again",
         Undo "undo" "undo" "undo the last decision",
         Redo "redo" "redo" "redo it",
+        Fix "fix" "fix" "fix: make, apply, undo or drop a patch",
     }
     "Find" {
         Filter "filter" "filter" "filter by status, kind, path, text",
@@ -364,6 +365,7 @@ mod tests {
             (Context::Findings, "o", A::Reopen),
             (Context::Findings, "u", A::Undo),
             (Context::Findings, "Ctrl-r", A::Redo),
+            (Context::Findings, "F", A::Fix),
             (Context::Findings, "f", A::Filter),
             (Context::Findings, "/", A::Search),
             (Context::Findings, "n", A::NextMatch),

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use super::filter::{Filter, Known};
+use super::fixes::{FixOrder, FixPlan, Fixes};
 use super::input::Input;
 use super::loaded::Loaded;
-use crate::domain::{Disposition, FindingId, FindingStatus, RunId, Scope};
+use crate::domain::{Disposition, FindingId, FindingStatus, Fix, RunId, Scope};
 use crate::store::{Pulse, View};
 
 /// Something happened.
@@ -60,6 +61,12 @@ pub enum Message {
     },
     /// What came of pausing a run or of letting it go on.
     Paused(Result<String, String>),
+    /// The fixes there are.
+    Fixes(Arc<Fixes>),
+    /// Who would make a fix.
+    FixPlanned(Result<FixPlan, String>),
+    /// What came of an order about a fix.
+    FixDone(Result<Box<Fix>, String>),
     /// What became of runs whose worker is gone, a line each.
     Recovered(Vec<String>),
     /// An editor has ended.
@@ -109,6 +116,9 @@ pub enum Command {
     Cancel(RunId),
     Pause(RunId),
     Resume(RunId),
+    /// Find out who would make a fix.
+    PlanFix(Vec<FindingId>),
+    Fix(FixOrder),
     /// Into the terminal's clipboard.
     Copy(String),
     Edit {
@@ -156,6 +166,8 @@ pub enum Tab {
     Page,
     /// What was asked and answered in a run.
     Turns,
+    /// The patch that is offered for a finding.
+    Fix,
     Diff,
     Log,
     Ledger,

@@ -1,5 +1,6 @@
 //! The pages of the detail: loaded values in, a measured document out.
 
+mod fix;
 mod run;
 mod turns;
 mod window;
@@ -29,6 +30,7 @@ pub fn build(app: &App, width: usize) -> Doc {
         Some(Loaded::Finding(page)) => finding(app, page, width, &mut doc),
         Some(Loaded::Run(page)) => run::run(app, page, width, &mut doc),
         Some(Loaded::Turns(page)) => turns::turns(app, page, width, &mut doc),
+        Some(Loaded::Fix(page)) => fix::fix(app, page, width, &mut doc),
         Some(Loaded::File(page)) => run::file(app, page, width, &mut doc),
         Some(Loaded::Diff(files)) => {
             for (index, diff) in files.iter().enumerate() {
@@ -115,6 +117,10 @@ fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     {
         doc.blank();
         doc.field(status.word(), NAMES, Role::of_status(status), &last.reason, width);
+    }
+    if let Some(known) = app.fixes.of(finding.finding_id.as_str()) {
+        doc.blank();
+        fix::state(app, known, width, doc);
     }
     if let Some(offer) = page.offer.filter(|_| status == FindingStatus::Dismissed) {
         let (kind, times) = (offer.kind, offer.dismissed);

@@ -10,19 +10,20 @@ use crate::git::Hunk;
 /// Where a file is not as the patch needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Line of the file as it is, from 1; its end when the line behind the last one is meant.
+    /// Line of the file as it is, from 1.
     pub line: usize,
-    /// The line that the patch needs there, and the one that is there. Data.
-    pub needed: String,
+    /// The line that the patch needs there, and the one that is there; `None` is the end of the file. Data.
+    pub needed: Option<String>,
     pub found: Option<String>,
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, needed, found } = self;
-        match found {
-            Some(found) => write!(f, "line {line} is {found:?} and not {needed:?}"),
-            None => write!(f, "it ends before line {line}, which should be {needed:?}"),
+        match (needed, found) {
+            (Some(needed), Some(found)) => write!(f, "line {line} is {found:?} and not {needed:?}"),
+            (Some(needed), None) => write!(f, "it ends before line {line}, which should be {needed:?}"),
+            (None, _) => write!(f, "it should end before line {line}"),
         }
     }
 }
@@ -79,6 +80,9 @@ pub fn lay(present: &[u8], patch: &FilePatch, edits: Option<&[Hunk]>) -> Result<
                 }
             }
         }
+        if let Some(row) = rows.get(at).filter(|_| hunk.side(Origin::Added).any(|line| line.is_open)) {
+            return Err(Mismatch { line: at + 1, needed: None, found: Some(words(row.text)) });
+        }
     }
     rows.get(at..).unwrap_or_default().iter().for_each(|row| put(&mut laid, row.text, row.is_open));
     Ok(laid)
@@ -90,7 +94,7 @@ pub fn is_all_of(present: &[u8], patch: &FilePatch) -> Result<(), Mismatch> {
     let old: Vec<&PatchLine> = patch.hunks.iter().flat_map(|hunk| hunk.side(Origin::Removed)).collect();
     stands(&rows, 0, &old)?;
     match rows.get(old.len()) {
-        Some(row) => Err(Mismatch { line: old.len() + 1, needed: String::new(), found: Some(words(row.text)) }),
+        Some(row) => Err(Mismatch { line: old.len() + 1, needed: None, found: Some(words(row.text)) }),
         None => Ok(()),
     }
 }
@@ -107,10 +111,15 @@ pub fn content(patch: &FilePatch) -> Vec<u8> {
 fn moved(row: usize, edits: &[Hunk]) -> usize {
     let mut place = row as i64;
     for edit in edits {
-        // Where it takes nothing away it names the line before.
-        let begins = if edit.old_lines == 0 { edit.old_start } else { edit.old_start.saturating_sub(1) } as usize;
-        if begins + edit.old_lines as usize > row || (edit.old_lines > 0 && begins >= row) {
+        // A side without lines names the line before.
+        let begin = |start: u32, lines: u32| if lines == 0 { start } else { start.saturating_sub(1) } as usize;
+        let begins = begin(edit.old_start, edit.old_lines);
+        if begins > row || (begins == row && edit.old_lines > 0) {
             break;
+        }
+        if begins + edit.old_lines as usize > row {
+            // It is gone: this is what took its place.
+            return begin(edit.new_start, edit.new_lines) + (row - begins).min(edit.new_lines as usize);
         }
         place += i64::from(edit.new_lines) - i64::from(edit.old_lines);
     }
@@ -127,7 +136,7 @@ fn the_only_place(rows: &[Row<'_>], lines: &[&PatchLine]) -> Option<usize> {
 fn stands(rows: &[Row<'_>], at: usize, lines: &[&PatchLine]) -> Result<Alike, Mismatch> {
     let mut alike = Alike::Exactly;
     for (line, at) in lines.iter().zip(at..) {
-        let differs = |found| Mismatch { line: at + 1, needed: words(&line.text), found };
+        let differs = |found| Mismatch { line: at + 1, needed: Some(words(&line.text)), found };
         let row = rows.get(at).ok_or_else(|| differs(None))?;
         if row.is_open != line.is_open || bare(row.text) != bare(&line.text) {
             return Err(differs(Some(words(row.text))));
@@ -223,7 +232,7 @@ mod tests {
         let laid = laid.map(|text| String::from_utf8(text).expect("text"));
         let expected = expected.map(str::to_owned).map_err(|(line, needed, found)| Mismatch {
             line,
-            needed: needed.to_owned(),
+            needed: Some(needed.to_owned()),
             found: found.map(str::to_owned),
         });
         assert_eq!(laid, expected);
@@ -247,6 +256,13 @@ mod tests {
         let text = format!("diff --git a/f b/f\nindex 1..2 100644\n{hunk}");
         let patch = parse(text.as_bytes()).expect("a patch").remove(0);
         assert_eq!(lay(old.as_bytes(), &patch, Some(&[])).expect("laid"), new.as_bytes());
-        assert!(lay(format!("{old}\nmore\n").as_bytes(), &patch, Some(&[])).is_err() || old.is_empty() || hunk.contains("-a\n+A") || old == "a\n");
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_gets_nothing_behind_it() {
+        let text = "diff --git a/f b/f\nindex 1..2 100644\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n";
+        let patch = parse(text.as_bytes()).expect("a patch").remove(0);
+        let why = lay(b"a\nmore\n", &patch, Some(&[])).expect_err("refused");
+        assert_eq!(why.to_string(), "it should end before line 2");
     }
 }

@@ -183,7 +183,8 @@ fn changed_under_detail(app: &mut App, same_finding: bool) {
             status.is_none_or(|status| !status.is_terminal()) || shows_unfinished(app)
         }
         (Some(_), Tab::Log) => app.is_live() || shows_unfinished(app),
-        (Some((Subject::Finding(_), ..)), Tab::Turns) | (Some((Subject::Nothing, ..)), _) => false,
+        // Its patch changes with the fixes, not with the view.
+        (Some((Subject::Finding(_), ..)), Tab::Turns | Tab::Fix) | (Some((Subject::Nothing, ..)), _) => false,
     };
     if stale {
         app.stale = true;

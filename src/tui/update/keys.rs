@@ -1,13 +1,13 @@
 //! What each action does.
 
-use super::super::app::{App, Choice, Count, Menu, MenuItem, Overlay, Pane, Prompt, PromptKind, Tone};
+use super::super::app::{App, Choice, Count, Menu, MenuItem, Overlay, Pane, Prompt, PromptKind, Question, Tone};
 use super::super::input::{Code, Key};
 use super::super::keymap::Action;
 use super::super::line::LineEdit;
 use super::super::loaded::Loaded;
 use super::super::message::{Command, Subject, Tab, TriageOrder};
 use super::super::{filter, markdown};
-use super::{close, data, folds, prompt, quit, run_id, triage};
+use super::{close, data, fix, folds, prompt, quit, run_id, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::RunRow;
 
@@ -102,13 +102,18 @@ fn in_front(app: &mut App, key: Key, action: Option<Action>, commands: &mut Vec<
                 }
             }
         },
-        Overlay::Confirm { run, .. } => match action {
+        Overlay::Confirm { question, .. } => match action {
             Some(Action::Accept) => {
-                let run = std::mem::take(run);
+                let question = question.clone();
                 close(app);
-                if let Some(run) = run_id(&run) {
-                    app.say(Tone::Plain, "asking the run to end");
-                    commands.push(Command::Cancel(run));
+                match question {
+                    Question::Cancel(run) => {
+                        if let Some(run) = run_id(&run) {
+                            app.say(Tone::Plain, "asking the run to end");
+                            commands.push(Command::Cancel(run));
+                        }
+                    }
+                    Question::Fix(order) => fix::order(app, order, commands),
                 }
             }
             Some(Action::Abort) => close(app),
@@ -128,6 +133,16 @@ fn choose(app: &mut App, choice: Option<Choice>, commands: &mut Vec<Command>) {
             app.say(Tone::Done, format!("copied {what}"));
             commands.push(Command::Copy(text));
         }
+        Some(Choice::Fix(order)) => fix::order(app, order, commands),
+        Some(Choice::AskFix { text, order }) => {
+            app.overlay = Overlay::Confirm { question: Question::Fix(order), text };
+        }
+        Some(Choice::ShowFix) => {
+            focus(app, Pane::Detail, commands);
+            app.tab = Tab::Fix;
+            app.scroll = 0;
+        }
+        Some(Choice::PlanFix(findings)) => commands.push(Command::PlanFix(findings)),
     }
 }
 
@@ -225,6 +240,7 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         A::Addressed => triage::decide(app, FindingStatus::Addressed, commands),
         A::Reopen => triage::decide(app, FindingStatus::Open, commands),
         A::Dismiss => triage::ask_reason(app),
+        A::Fix => fix::press(app, commands),
         A::Undo => triage::again(app, TriageOrder::Undo, commands),
         A::Redo => triage::again(app, TriageOrder::Redo, commands),
         A::Filter => {
@@ -498,7 +514,7 @@ fn cancel(app: &mut App) {
         .or_else(|| app.foremost_run().filter(|run| !run.status.is_terminal()))
         .map(|run| (run.id.to_owned(), format!("Cancel the review of {}? What it found stays.", run.scope)));
     match chosen {
-        Some((run, text)) => app.overlay = Overlay::Confirm { run, text },
+        Some((run, text)) => app.overlay = Overlay::Confirm { question: Question::Cancel(run), text },
         None => app.say(Tone::Plain, "no review is running"),
     }
 }

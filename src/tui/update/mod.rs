@@ -4,6 +4,7 @@
 //! Invariant: a decision about a finding shows only after the message that says it is stored.
 
 mod data;
+mod fix;
 mod folds;
 pub use folds::chosen as chosen_fold;
 mod keys;
@@ -69,6 +70,13 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         },
         Message::Paused(Ok(text)) => app.say(Tone::Done, text),
         Message::Paused(Err(error)) => app.say(Tone::Trouble, error),
+        Message::Fixes(fixes) => {
+            app.fixes = fixes;
+            app.stale |= app.tab == Tab::Fix;
+            build(app);
+        }
+        Message::FixPlanned(plan) => fix::planned(app, plan),
+        Message::FixDone(result) => fix::done(app, result.map(|fix| *fix)),
         Message::Recovered(lines) => {
             if !lines.is_empty() {
                 app.say(Tone::Plain, lines.join(" · "));

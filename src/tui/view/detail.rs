@@ -91,6 +91,7 @@ fn tabs(painter: &mut Painter<'_>, area: Rect) {
         let name = match tab {
             Tab::Page => page,
             Tab::Turns => "Turns",
+            Tab::Fix => "Fix",
             Tab::Diff => "Diff",
             Tab::Log => "Log",
             Tab::Ledger => "Ledger",

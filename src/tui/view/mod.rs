@@ -44,7 +44,7 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         Overlay::None => {}
         Overlay::Help { offset } => overlay::help(&mut painter, *offset),
         Overlay::Menu(menu) => overlay::menu(&mut painter, menu),
-        Overlay::Confirm { text, .. } => overlay::confirm(&mut painter, text),
+        Overlay::Confirm { question, text } => overlay::confirm(&mut painter, question, text),
         Overlay::Prompt(prompt) => overlay::prompt(&mut painter, prompt, &layout),
     }
 }

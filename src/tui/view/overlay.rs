@@ -3,7 +3,8 @@
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{Menu, Prompt, PromptKind};
+use super::super::app::{Menu, Prompt, PromptKind, Question};
+use super::super::fixes::FixOrder;
 use super::super::filter;
 use super::super::keymap::Action;
 use super::super::layout::Layout;
@@ -113,9 +114,16 @@ pub fn menu(painter: &mut Painter<'_>, menu: &Menu) {
     }
 }
 
-pub fn confirm(painter: &mut Painter<'_>, text: &str) {
+pub fn confirm(painter: &mut Painter<'_>, question: &Question, text: &str) {
     let width = (text.width() as u16 + 6).max(40);
-    let inside = window(painter, width, 5, false, "Cancel");
+    let title = match question {
+        Question::Cancel(_) => "Cancel",
+        Question::Fix(FixOrder::Make(_)) => "Fix",
+        Question::Fix(FixOrder::Apply(_)) => "Apply",
+        Question::Fix(FixOrder::Undo(_)) => "Undo",
+        Question::Fix(FixOrder::Drop(_)) => "Drop",
+    };
+    let inside = window(painter, width, 5, false, title);
     painter.put(inside.x, inside.y + 1, inside.width, text, Role::Normal);
 }
 

@@ -1,0 +1,52 @@
+//! The fixes there are, as the cockpit needs them: for each finding the newest that is about it.
+
+use std::collections::HashMap;
+
+use crate::domain::{Fix, FixId, FindingId};
+
+/// Every fix, and which is the one to show with a finding.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Fixes {
+    /// Newest first.
+    all: Vec<Fix>,
+    of: HashMap<FindingId, usize>,
+}
+
+/// What a person wants done with fixes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FixOrder {
+    Make(Vec<FindingId>),
+    Apply(FixId),
+    Undo(FixId),
+    Drop(FixId),
+}
+
+/// What is known before a fix is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixPlan {
+    pub findings: Vec<FindingId>,
+    /// Who would make it.
+    pub reviewer: String,
+}
+
+impl Fixes {
+    /// `all` is newest first, as [`crate::store::Store::fixes`] has it.
+    pub fn new(all: Vec<Fix>) -> Self {
+        let mut of = HashMap::new();
+        for (index, fix) in all.iter().enumerate() {
+            for finding in &fix.findings {
+                of.entry(finding.clone()).or_insert(index);
+            }
+        }
+        Self { all, of }
+    }
+
+    /// The newest fix of a finding.
+    pub fn of(&self, finding: &str) -> Option<&Fix> {
+        if self.of.is_empty() {
+            return None;
+        }
+        let id = finding.parse().ok()?;
+        self.of.get(&id).and_then(|index| self.all.get(*index))
+    }
+}
