@@ -12,6 +12,9 @@
 //! | `summarize.md` | `text`, [`tokens`] |
 //! | `masked.md` | `call`, [`tokens`] |
 //! | `critic.md` | `finding`, `code` |
+//! | `resolve.md`, `resolve-agent.md`, `resolve-edits.md` | none: who makes a fix, and how |
+//! | `resolve-task.md` | `findings`, [`code`, `again`] |
+//! | `resolve-refused.md` | `reasons` |
 //!
 //! Invariants: a repository sets none of them; a text that is loaded can be rendered; a value is never expanded again,
 //! whatever stands in it.
@@ -81,6 +84,16 @@ prompts! {
     Critic "critic" ["finding", "code"] [],
     /// For agents that bring their own tools.
     Agent "agent" [] [],
+    /// Who makes a fix, and what a fix is.
+    Resolve "resolve" [] [],
+    /// For agents that make a fix in a copy.
+    ResolveAgent "resolve-agent" [] [],
+    /// For models that make a fix by saying what to replace.
+    ResolveEdits "resolve-edits" [] [],
+    /// What is to be fixed.
+    ResolveTask "resolve-task" ["findings"] ["code", "again"],
+    /// Edits that could not be made.
+    ResolveRefused "resolve-refused" ["reasons"] [],
 }
 
 /// A prompt with its values.
@@ -142,6 +155,20 @@ pub enum Prompt<'a> {
         code: &'a str,
     },
     Agent,
+    Resolve,
+    ResolveAgent,
+    ResolveEdits,
+    ResolveTask {
+        /// The problems: ids, places, explanations.
+        findings: &'a str,
+        /// The code around them, for models without eyes of their own; may be empty.
+        code: &'a str,
+        /// What a review of an earlier attempt found; may be empty.
+        again: &'a str,
+    },
+    ResolveRefused {
+        reasons: &'a str,
+    },
 }
 
 impl<'a> Prompt<'a> {
@@ -163,6 +190,11 @@ impl<'a> Prompt<'a> {
             Self::Masked { .. } => PromptName::Masked,
             Self::Critic { .. } => PromptName::Critic,
             Self::Agent => PromptName::Agent,
+            Self::Resolve => PromptName::Resolve,
+            Self::ResolveAgent => PromptName::ResolveAgent,
+            Self::ResolveEdits => PromptName::ResolveEdits,
+            Self::ResolveTask { .. } => PromptName::ResolveTask,
+            Self::ResolveRefused { .. } => PromptName::ResolveRefused,
         }
     }
 
@@ -172,6 +204,11 @@ impl<'a> Prompt<'a> {
         let number = |number: u64| Cow::Owned(number.to_string());
         match *self {
             Self::System | Self::Last | Self::Cut | Self::RetryEmpty | Self::Agent => Vec::new(),
+            Self::Resolve | Self::ResolveAgent | Self::ResolveEdits => Vec::new(),
+            Self::ResolveTask { findings, code, again } => {
+                vec![("findings", text(findings)), ("code", text(code)), ("again", text(again))]
+            }
+            Self::ResolveRefused { reasons } => vec![("reasons", text(reasons))],
             Self::Task { scope, rules, patterns, diff, later } => vec![
                 ("scope", text(scope)),
                 ("rules", text(rules)),
@@ -329,6 +366,11 @@ mod tests {
             Prompt::Masked { call: "=call=", tokens: 73 },
             Prompt::Critic { finding: "=finding=", code: "=code=" },
             Prompt::Agent,
+            Prompt::Resolve,
+            Prompt::ResolveAgent,
+            Prompt::ResolveEdits,
+            Prompt::ResolveTask { findings: "=findings=", code: "=code=", again: "=again=" },
+            Prompt::ResolveRefused { reasons: "=reasons=" },
         ]
     }
 

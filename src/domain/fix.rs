@@ -109,6 +109,9 @@ pub struct Fix {
     pub verdict: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FixedFile>,
+    /// Hash of the patch that `files` is about.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub patch_hash: String,
     /// Spent on making the patch; its reviews have accounts of their own.
     #[serde(default)]
     pub tokens: Usage,

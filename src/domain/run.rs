@@ -255,6 +255,9 @@ pub struct RunRecord {
 impl RunRecord {
     /// Changed paths kept in a record.
     pub const MAX_PATHS: usize = 200;
+    /// Begins the scope hash of a review of a fix: nobody who asks for a review is answered with one, and what it reports is
+    /// not in the user's files.
+    pub const OF_A_FIX: &'static str = "fix:";
     /// Finding ids kept in a record.
     pub const MAX_DIGESTS: usize = 200;
 

@@ -7,7 +7,8 @@
 //! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
 //! writes the tree, `change` compares it with the base (`promised` has git fetch what a partial clone lacks), `filter`
 //! leaves out what is not worth a review. `follow` tells what became of the files of one snapshot in another. And back
-//! into files: `checkout`, for programs that look around by themselves. `patch` lays changes over a snapshot, `worktree`
+//! into files: `checkout`, for programs that look around by themselves, and `harvest` what
+//! one of them changed there. `patch` lays changes over a snapshot, `worktree`
 //! puts them into the user's files.
 
 mod attributes;
@@ -18,6 +19,7 @@ mod error;
 mod filter;
 mod follow;
 mod freeze;
+mod harvest;
 mod ignored;
 mod index;
 mod listing;
@@ -37,6 +39,7 @@ pub use checkout::Throwaway;
 pub use error::GitError;
 pub use filter::Judge;
 pub use follow::Altered;
+pub use harvest::{Harvest, HarvestError, Most, Sown};
 pub use patch::{PatchText, Put};
 pub use worktree::{Permit, Present, Worktree};
 

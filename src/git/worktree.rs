@@ -49,6 +49,11 @@ impl Repo {
 }
 
 impl Worktree {
+    /// A folder of our own, read with the same care.
+    pub(super) fn at(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -7,6 +7,7 @@
 
 mod critic;
 pub mod dialog;
+mod edits;
 mod engine;
 mod examine;
 mod extract;
@@ -19,6 +20,7 @@ mod summary;
 
 pub use critic::{Critic, Verdict};
 pub use engine::{Effect, Engine, Event, Outcome};
+pub use edits::{TextEdit, edits_in, make_edits};
 pub use examine::{Examined, FileText, ScopeLines, apply, examine};
 pub use extract::{Extracted, extract};
 pub use merge::{Accumulated, Admission};

@@ -10,7 +10,7 @@ use crate::provider::Reviewer;
 use crate::provider::builtin;
 use crate::provider::builtin::reviewer::{BuiltinReviewer, Snapshot};
 use crate::provider::chat::{Chat, ChatError};
-use crate::provider::command::{self, Program};
+use crate::provider::command::{self, Access, Program};
 use crate::provider::http::{self, Endpoint, Timeouts, WireKind};
 
 /// Who reviews, and what of the settings decides what comes of it beside the code.
@@ -99,7 +99,7 @@ pub fn connect(
         ReviewerKind::Anthropic => WireKind::Anthropic,
         ReviewerKind::Gemini => WireKind::Gemini,
         ReviewerKind::Ollama => WireKind::Ollama,
-        ReviewerKind::Command => return Ok(Box::new(command::open(program(name, settings, folder)?))),
+        ReviewerKind::Command => return Ok(Box::new(command::open(program(name, settings, folder, Access::Read)?))),
         ReviewerKind::Builtin => {
             let text = format!("{name} is the built-in reviewer: it talks to no model");
             return Err(ChatError::new(ErrorClass::Configuration, text));
@@ -131,8 +131,13 @@ pub fn connect(
     })?))
 }
 
-/// A program that reviews in `folder`.
-fn program(name: &str, settings: &ReviewerSettings, folder: &Path) -> Result<Program, ChatError> {
+/// A program that makes a fix in `folder`. Nothing is started yet.
+pub(super) fn open_fixer(name: &str, settings: &ReviewerSettings, folder: &Path) -> Result<command::Agent, ChatError> {
+    Ok(command::open(program(name, settings, folder, Access::Write)?))
+}
+
+/// A program that works in `folder`.
+fn program(name: &str, settings: &ReviewerSettings, folder: &Path, access: Access) -> Result<Program, ChatError> {
     let ourselves = process::program().map_err(|error| {
         ChatError::new(
             ErrorClass::Internal,
@@ -151,6 +156,7 @@ fn program(name: &str, settings: &ReviewerSettings, folder: &Path) -> Result<Pro
         model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
         effort: settings.effort.map(|effort| effort.word().to_owned()),
         folder: folder.to_owned(),
+        access,
         timeouts: command::Timeouts { idle: settings.idle_timeout, total: settings.total_timeout },
         environment: Vec::new(),
         keeper: (ourselves, vec!["keep".into(), "--".into()]),

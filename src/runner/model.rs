@@ -69,7 +69,7 @@ impl Runner {
         Ok(content_hash([version.as_bytes(), switches.as_bytes()]).chars().take(16).collect())
     }
 
-    fn prompts(&self) -> Result<Prompts, RunnerError> {
+    pub(super) fn prompts(&self) -> Result<Prompts, RunnerError> {
         Ok(Prompts::load(&self.paths)?)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::start::Waiting;
 use super::{Requested, ReviewRequest, Runner, RunnerError, known, process};
 use crate::domain::{
-    CancelReason, Coverage, FindingCounts, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
+    CancelReason, Coverage, FindingCounts, Fix, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
 use crate::policy::{self, Action, Decision, Extent, KnownRun, Liveness, Resumable};
@@ -86,6 +86,40 @@ impl Runner {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
         }
         Ok(requested)
+    }
+
+    /// Records a run that reviews the patch of a fix. It is nobody's answer and stands for no other run: it is of no working
+    /// tree, and its scope hash is like no other. Not started yet.
+    pub(super) fn create_follow_up(&self, request: &ReviewRequest, fix: &Fix) -> Result<RunRecord, RunnerError> {
+        let identity = self.identity(request.reviewer.as_deref())?;
+        let triage_bytes = self.store.triage_bytes()?;
+        let snapshot = self.freeze(request)?;
+        let wish = policy::Request {
+            scope: snapshot.scope.clone(),
+            scope_hash: format!("{}{}", RunRecord::OF_A_FIX, snapshot.scope_hash),
+            diff_fingerprint: snapshot.diff_fingerprint.clone(),
+            prompt_policy_version: identity.policy_version.clone(),
+            reviewer: identity.reviewer.clone(),
+            model: identity.model.clone(),
+            reasoning_effort: identity.effort.clone(),
+            branch: String::new(),
+            worktree: String::new(),
+            files: snapshot.change.files.len(),
+            left_out: snapshot.change.left_out.len(),
+            force: request.force,
+            prompt_estimate: Self::estimate(&identity, changed_lines(&snapshot)),
+        };
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
+        let decision = Decision {
+            action: Action::Launch { supersedes: Vec::new() },
+            reason: format!("reviews the patch of {}", fix.fix_id),
+            saved_token_estimate: 0,
+        };
+        self.store.locked_as(|locked| {
+            let run = self.create(locked, &asked, &decision)?;
+            // Still under the lock that a worker needs to begin it.
+            Ok(locked.note_on_run(&run.run_id, |run| run.follow_up_of = Some(fix.fix_id.clone()))?)
+        })
     }
 
     fn freeze(&self, request: &ReviewRequest) -> Result<Snapshot, RunnerError> {

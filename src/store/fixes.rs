@@ -189,6 +189,7 @@ mod tests {
             reviews: Vec::new(),
             verdict: String::new(),
             files: Vec::new(),
+            patch_hash: String::new(),
             tokens: Usage::default(),
             cost: 0.0,
             resolve_ms: 0,

@@ -63,6 +63,9 @@ impl Runner {
         if run.attempt == 0 && outcome.findings.is_empty() {
             return Ok(Life::default());
         }
+        if let Some(fix) = &run.follow_up_of {
+            return Ok(hold::all(outcome, fix));
+        }
         let whole = outcome.status == RunStatus::Completed && outcome.failure.is_none();
         let extent = if whole { Extent::Whole } else { Extent::Partial };
         Settling::new(self, run, outcome.status, extent)?.settle(outcome)

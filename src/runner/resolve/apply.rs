@@ -124,14 +124,19 @@ impl Runner {
 
     /// What every file of the patch is and becomes.
     fn steps(&self, fix: &Fix, files: &Worktree) -> Result<Vec<Step>, RunnerError> {
-        let no_patch = || FixError::NoPatch { id: fix.fix_id.clone() };
-        let text = self.store.patch(&fix.fix_id)?.ok_or_else(no_patch)?;
-        let patches = parse(&text).filter(|patches| patches.len() == fix.files.len()).ok_or_else(no_patch)?;
+        let patches = self.patches(fix)?;
         let mut steps = Vec::with_capacity(patches.len());
         for (file, patch) in fix.files.iter().zip(&patches) {
             steps.push(self.step(&file.path, patch, files)?);
         }
         Ok(steps)
+    }
+
+    /// The patch, file by file; it has to be the one that the record speaks of.
+    fn patches(&self, fix: &Fix) -> Result<Vec<FilePatch>, RunnerError> {
+        let text = self.store.patch(&fix.fix_id)?.filter(|text| hash(text) == fix.patch_hash);
+        let patches = text.and_then(|text| parse(&text)).filter(|patches| patches.len() == fix.files.len());
+        Ok(patches.ok_or_else(|| FixError::NoPatch { id: fix.fix_id.clone() })?)
     }
 
     fn step(&self, path: &str, patch: &FilePatch, files: &Worktree) -> Result<Step, RunnerError> {
@@ -201,9 +206,7 @@ impl Runner {
     /// Goes on where an earlier call died: what it wrote stands.
     fn finish_applying(&self, fix: &Fix, files: &Worktree) -> Result<(), RunnerError> {
         let states = states(fix, files)?;
-        let no_patch = || FixError::NoPatch { id: fix.fix_id.clone() };
-        let text = self.store.patch(&fix.fix_id)?.ok_or_else(no_patch)?;
-        let patches = parse(&text).filter(|patches| patches.len() == fix.touched.len()).ok_or_else(no_patch)?;
+        let patches = self.patches(fix)?;
         let mut steps = Vec::new();
         for ((touched, patch), state) in fix.touched.iter().zip(&patches).zip(states) {
             if state == State::Before {

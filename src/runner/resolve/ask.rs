@@ -49,6 +49,7 @@ impl Runner {
             reviews: Vec::new(),
             verdict: String::new(),
             files: Vec::new(),
+            patch_hash: String::new(),
             tokens: Usage::default(),
             cost: 0.0,
             resolve_ms: 0,
@@ -148,11 +149,11 @@ impl Runner {
             let Some(_lock) = self.store.lock_fix(&fix.fix_id)? else { continue };
             self.store.update_fix(&fix.fix_id, self.ambient.now(), |fix| {
                 match fix.status {
-                    FixStatus::Reviewing => {
+                    status if status.is_working() && !fix.files.is_empty() => {
                         fix.status = FixStatus::Offered;
                         fix.verdict = "not reviewed: worker died".to_owned();
                     }
-                    FixStatus::Working => {
+                    FixStatus::Working | FixStatus::Reviewing => {
                         fix.status = FixStatus::Failed;
                         fix.reason = "worker died".to_owned();
                     }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::FixError;
 use crate::domain::patch::{Origin, parse};
-use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, FixedFile, Unfixed, Usage};
+use crate::config::ReviewerKind;
+use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, FixedFile, Unfixed, Usage, content_hash, text};
 use crate::git::Put;
 use crate::runner::settle::milliseconds;
 use crate::runner::{Runner, RunnerError, process};
@@ -15,6 +16,38 @@ pub(super) struct Material {
     pub findings: Vec<Finding>,
     /// The snapshot in which each finding stands at its lines.
     pub seen_in: HashMap<FindingId, String>,
+    /// What a review found in the patch that is there already; empty at first.
+    pub again: String,
+}
+
+impl Material {
+    /// The commit that this attempt changes: the snapshot, or what an earlier attempt made of it.
+    pub fn on(&self) -> &str {
+        if self.again.is_empty() { &self.fix.snapshot_commit } else { &self.fix.fixed_commit }
+    }
+
+    /// The findings, for a model.
+    pub fn in_words(&self) -> String {
+        let mut words = String::new();
+        for finding in &self.findings {
+            words.push_str(&format!("{} {}\n", finding.finding_id, headline(finding)));
+            words.push_str(&text::lines(finding.explanation.trim_end(), 4));
+            if let Some(suggestion) = &finding.suggestion {
+                words.push_str(&format!("\nSuggested: {}", text::lines(&suggestion.text, 4)));
+                if let Some(new) = &suggestion.replacement {
+                    words.push_str(&format!("\n{}", text::lines(new.trim_end(), 4)));
+                }
+            }
+            words.push_str("\n\n");
+        }
+        words.trim_end().to_owned()
+    }
+}
+
+/// A finding on one line.
+pub(super) fn headline(finding: &Finding) -> String {
+    let Finding { kind, repo_relative_path: path, line_start, line_end, title, priority, .. } = finding;
+    text::one_line(&format!("{priority} {kind} at {path}:{line_start}-{line_end}: {title}")).into_owned()
 }
 
 /// What came of an attempt to make a fix.
@@ -26,6 +59,8 @@ pub(super) struct Made {
     pub cost: f64,
     /// The model that answered, by its own word.
     pub model: String,
+    /// Requests that were answered.
+    pub requests: u32,
     /// What a person should know.
     pub notes: Vec<String>,
 }
@@ -69,16 +104,59 @@ impl Runner {
         if fix.status != FixStatus::Working {
             return Ok(());
         }
-        let material = self.material(fix)?;
-        let began = self.ambient.now();
-        let made = self.make(&material)?;
-        let fix = self.record_patch(&material, made, milliseconds(began, self.ambient.now()))?;
-        self.update_working(&fix.fix_id, |fix| fix.status = FixStatus::Offered)?;
+        let mut material = self.material(fix)?;
+        loop {
+            let made = self.attempt(&material);
+            let fix = match made {
+                Ok(fix) => fix,
+                // The patch of the attempt before is there.
+                Err(NoPatch::Because(why)) if !material.again.is_empty() => return self.offer(id, &why),
+                Err(no_patch) => return Err(no_patch),
+            };
+            let verdict = self.review_fix(&material, &fix)?;
+            let again = !verdict.again.is_empty()
+                && fix.follow_up_count < self.settings.resolve.follow_ups
+                && fix.reviewer != Self::BUILTIN;
+            material.fix = self.update_working(id, |fix| {
+                fix.verdict = verdict.words;
+                match again {
+                    true => fix.follow_up_count += 1,
+                    false => fix.status = FixStatus::Offered,
+                }
+            })?;
+            if !again {
+                return Ok(());
+            }
+            material.again = verdict.again;
+        }
+    }
+
+    fn offer(&self, id: &FixId, why: &str) -> Result<(), NoPatch> {
+        self.update_working(id, |fix| {
+            fix.status = FixStatus::Offered;
+            fix.reason = format!("it could not be made better: {why}");
+        })?;
         Ok(())
     }
 
-    fn make(&self, material: &Material) -> Result<Made, NoPatch> {
-        Ok(self.make_exactly(material)?)
+    fn attempt(&self, material: &Material) -> Result<Fix, NoPatch> {
+        let began = self.ambient.now();
+        let fix = &material.fix;
+        let kind = self.settings.reviewers.get(&fix.reviewer).map(|settings| settings.kind);
+        let made = match kind {
+            _ if fix.reviewer == Self::BUILTIN => self.make_exactly(material)?,
+            Some(ReviewerKind::Command) => self.make_by_program(material)?,
+            _ => self.make_by_model(material)?,
+        };
+        self.record_patch(material, made, milliseconds(began, self.ambient.now()))
+    }
+
+    /// What was spent goes on record although nothing came of it.
+    pub(super) fn paid_for_nothing(&self, material: &Material, made: Made, why: String) -> NoPatch {
+        match self.update_working(&material.fix.fix_id, |fix| account(fix, &made, 0)) {
+            Ok(_) => NoPatch::Because(why),
+            Err(error) => error,
+        }
     }
 
     fn fail(&self, id: &FixId, reason: &str) -> Result<(), RunnerError> {
@@ -115,28 +193,13 @@ impl Runner {
             }
             findings.push(finding);
         }
-        Ok(Material { fix, findings, seen_in })
+        Ok(Material { fix, findings, seen_in, again: String::new() })
     }
 
     /// Writes the patch that the changes come to, and then what is known of it.
     pub(super) fn record_patch(&self, material: &Material, made: Made, took_ms: u64) -> Result<Fix, NoPatch> {
         let fix = &material.fix;
-        let account = |fix: &mut Fix| {
-            for (sum, more) in [
-                (&mut fix.tokens.input, made.tokens.input),
-                (&mut fix.tokens.cached, made.tokens.cached),
-                (&mut fix.tokens.output, made.tokens.output),
-                (&mut fix.tokens.reasoning, made.tokens.reasoning),
-            ] {
-                *sum = sum.saturating_add(more);
-            }
-            fix.cost += made.cost;
-            fix.resolve_ms = fix.resolve_ms.saturating_add(took_ms);
-            if !made.model.is_empty() {
-                fix.model.clone_from(&made.model);
-            }
-        };
-        let fixed = self.repo.with_changes(&fix.snapshot_commit, &made.changes)?;
+        let fixed = self.repo.with_changes(material.on(), &made.changes)?;
         let patch = self.repo.patch(&fix.snapshot_commit, &fixed)?;
         let files = parse(&patch.text).filter(|files| files.len() == patch.paths.len());
         let trouble = match &files {
@@ -156,7 +219,7 @@ impl Runner {
             Some(_) => None,
         };
         if let Some(reason) = trouble {
-            self.update_working(&fix.fix_id, account)?;
+            self.update_working(&fix.fix_id, |fix| account(fix, &made, took_ms))?;
             return Err(NoPatch::Because(reason));
         }
         let files = patch.paths.iter().zip(files.unwrap_or_default()).map(|(path, file)| FixedFile {
@@ -167,12 +230,30 @@ impl Runner {
         let files: Vec<FixedFile> = files.collect();
         self.store.write_patch(&fix.fix_id, &patch.text)?;
         self.update_working(&fix.fix_id, |fix| {
-            account(fix);
+            account(fix, &made, took_ms);
             fix.status = FixStatus::Reviewing;
             fix.files = files;
+            fix.patch_hash = content_hash([patch.text.as_slice()]);
             fix.fixed_commit = fixed;
             fix.left_out.clone_from(&made.left_out);
             fix.reason = made.notes.join("; ");
         })
+    }
+}
+
+/// Adds up what making the patch took.
+fn account(fix: &mut Fix, made: &Made, took_ms: u64) {
+    for (sum, more) in [
+        (&mut fix.tokens.input, made.tokens.input),
+        (&mut fix.tokens.cached, made.tokens.cached),
+        (&mut fix.tokens.output, made.tokens.output),
+        (&mut fix.tokens.reasoning, made.tokens.reasoning),
+    ] {
+        *sum = sum.saturating_add(more);
+    }
+    fix.cost += made.cost;
+    fix.resolve_ms = fix.resolve_ms.saturating_add(took_ms);
+    if !made.model.is_empty() {
+        fix.model.clone_from(&made.model);
     }
 }
