@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, details, doctor, findings, fix, fixer, fixes, keep, ledger, man, mute, pause, resume, review, reviewers,
-    runs, show, smells, store, tokens, triage, undo, worker,
+    cancel, completions, config, details, doctor, findings, fix, fixer, fixes, keep, ledger, man, mute, pause, resume,
+    review, reviewers, runs, show, smells, store, tokens, triage, undo, worker,
 };
 
 /// What `--help` and the man page say at their end.

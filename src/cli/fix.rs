@@ -92,7 +92,10 @@ fn make(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError
                 said.push_str(&format!("  not fixed: {}: {reason}\n", unfixed.finding_id));
             }
             if fix.status == FixStatus::Offered {
-                said.push_str(&format!("look at it with `revdeck fix show {0}`, apply it with `revdeck fix apply {0}`\n", fix.fix_id));
+                said.push_str(&format!(
+                    "look at it with `revdeck fix show {0}`, apply it with `revdeck fix apply {0}`\n",
+                    fix.fix_id
+                ));
             }
             output::print(&said)?;
         }

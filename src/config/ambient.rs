@@ -68,12 +68,14 @@ impl Ambient {
 
     /// A run id nobody has.
     pub fn run_id(&self) -> RunId {
-        RunId::try_from(format!("ar_{}", self.ulid())).unwrap_or_else(|error| unreachable!("a ULID is 26 letters: {error}"))
+        RunId::try_from(format!("ar_{}", self.ulid()))
+            .unwrap_or_else(|error| unreachable!("a ULID is 26 letters: {error}"))
     }
 
     /// The id of a fix that nobody has.
     pub fn fix_id(&self) -> FixId {
-        FixId::try_from(format!("fx_{}", self.ulid())).unwrap_or_else(|error| unreachable!("a ULID is 26 letters: {error}"))
+        FixId::try_from(format!("fx_{}", self.ulid()))
+            .unwrap_or_else(|error| unreachable!("a ULID is 26 letters: {error}"))
     }
 
     fn ulid(&self) -> ulid::Ulid {

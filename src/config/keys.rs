@@ -148,7 +148,9 @@ impl Form {
     pub fn check(self, value: Value) -> Result<Value, String> {
         match (self, &value) {
             (Form::Text, Value::Text(text)) if text.is_empty() => Err("is empty".to_owned()),
-            (Form::Text | Form::Name, Value::Text(_)) | (Form::Flag, Value::Flag(_)) | (Form::Patterns, Value::List(_)) => Ok(value),
+            (Form::Text | Form::Name, Value::Text(_))
+            | (Form::Flag, Value::Flag(_))
+            | (Form::Patterns, Value::List(_)) => Ok(value),
             (Form::Count { min, max }, Value::Count(count)) if !(min..=max).contains(count) => {
                 Err(format!("{count} is out of range"))
             }

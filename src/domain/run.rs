@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    Coverage, Finding, FindingId, FixId, FlipFlop, HeldBack, Moved, Priority, Rejected, RunId, SCHEMA_VERSION, Scope, Time,
+    Coverage, Finding, FindingId, FixId, FlipFlop, HeldBack, Moved, Priority, Rejected, RunId, SCHEMA_VERSION, Scope,
+    Time,
 };
 
 word_enum!(

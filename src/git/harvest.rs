@@ -164,7 +164,10 @@ fn walk(root: &Path, odd: &mut Vec<String>) -> Result<BTreeMap<String, Seen>, Gi
             let entry = entry.map_err(failed)?;
             looked_at += 1;
             if looked_at > MAX_ENTRIES || depth > MAX_DEPTH {
-                return Err(GitError::NotTouched { path: folder, why: "there is more in it than is looked at".to_owned() });
+                return Err(GitError::NotTouched {
+                    path: folder,
+                    why: "there is more in it than is looked at".to_owned(),
+                });
             }
             let name = entry.file_name();
             let Some(name) = name.to_str() else {

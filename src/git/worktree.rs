@@ -225,14 +225,7 @@ impl Folder {
         Ok(Some(Present { content, mode }))
     }
 
-    fn write(
-        &self,
-        files: &Worktree,
-        path: &str,
-        content: &[u8],
-        permit: Permit,
-        mark: &str,
-    ) -> Result<(), GitError> {
+    fn write(&self, files: &Worktree, path: &str, content: &[u8], permit: Permit, mark: &str) -> Result<(), GitError> {
         use rustix::fs::{AtFlags, Mode, OFlags};
         let beside = format!(".{mark}.tmp");
         let failed = |source: io::Error| files.io("write", path, source);
@@ -365,7 +358,8 @@ mod tests {
         assert!(files.read("a/b/c.txt").expect("read").is_some_and(|file| file.mode & 0o100 != 0));
         files.remove("a/b/c.txt", &missing).expect("removed");
         assert!(!files.root().join("a").exists());
-        let left: Vec<_> = fs::read_dir(files.root()).expect("a folder").map(|entry| entry.expect("one").path()).collect();
+        let left: Vec<_> =
+            fs::read_dir(files.root()).expect("a folder").map(|entry| entry.expect("one").path()).collect();
         assert_eq!(left, [run]);
     }
 

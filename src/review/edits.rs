@@ -53,7 +53,9 @@ pub fn edits_in(answer: &str) -> Result<Vec<TextEdit>, String> {
         }
     }
     match found {
-        Some(edits) if edits.len() > MAX_EDITS => Err(format!("{} edits are too many; {MAX_EDITS} is the most", edits.len())),
+        Some(edits) if edits.len() > MAX_EDITS => {
+            Err(format!("{} edits are too many; {MAX_EDITS} is the most", edits.len()))
+        }
         Some(edits) => Ok(edits),
         None => Err(why),
     }
@@ -63,7 +65,10 @@ pub fn edits_in(answer: &str) -> Result<Vec<TextEdit>, String> {
 ///
 /// # Errors
 /// What is wrong with each edit that cannot be made, a line each; then none is.
-pub fn make_edits(edits: &[TextEdit], texts: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Vec<String>> {
+pub fn make_edits(
+    edits: &[TextEdit],
+    texts: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, Vec<String>> {
     let mut places: BTreeMap<&str, Vec<(Range<usize>, String)>> = BTreeMap::new();
     let mut wrong = Vec::new();
     for (number, edit) in (1..).zip(edits) {

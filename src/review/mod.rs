@@ -19,8 +19,8 @@ mod spent;
 mod summary;
 
 pub use critic::{Critic, Verdict};
-pub use engine::{Effect, Engine, Event, Outcome};
 pub use edits::{TextEdit, edits_in, make_edits};
+pub use engine::{Effect, Engine, Event, Outcome};
 pub use examine::{Examined, FileText, ScopeLines, apply, examine};
 pub use extract::{Extracted, extract};
 pub use merge::{Accumulated, Admission};

@@ -59,12 +59,7 @@ impl Store {
     }
 
     /// Changes a fix's record in one step; `None` when there is no such fix.
-    pub fn update_fix(
-        &self,
-        id: &FixId,
-        now: Time,
-        change: impl FnOnce(&mut Fix),
-    ) -> Result<Option<Fix>, StoreError> {
+    pub fn update_fix(&self, id: &FixId, now: Time, change: impl FnOnce(&mut Fix)) -> Result<Option<Fix>, StoreError> {
         self.locked(|_| {
             let Some((mut raw, before)) = self.latest_fix(id)? else { return Ok(None) };
             let mut after = before.clone();
@@ -202,12 +197,8 @@ mod tests {
     #[test]
     fn the_last_line_of_a_fix_wins_torn_and_foreign_lines_hurt_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
-        let info = RepoInfo {
-            version: SCHEMA_VERSION,
-            key: "k".to_owned(),
-            name: "n".to_owned(),
-            common_dir: String::new(),
-        };
+        let info =
+            RepoInfo { version: SCHEMA_VERSION, key: "k".to_owned(), name: "n".to_owned(), common_dir: String::new() };
         let store = Store::open(folder.path(), info).expect("a store");
         assert_eq!(store.fixes().expect("read"), Vec::new());
         store.create_fix(&fix(1)).expect("created");

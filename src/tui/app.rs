@@ -119,10 +119,16 @@ pub enum Choice {
     Review(Option<Scope>),
     AskCommit,
     AskRange,
-    Copy { text: String, what: &'static str },
+    Copy {
+        text: String,
+        what: &'static str,
+    },
     Fix(FixOrder),
     /// As `Fix`, but it asks first.
-    AskFix { text: String, order: FixOrder },
+    AskFix {
+        text: String,
+        order: FixOrder,
+    },
     ShowFix,
     PlanFix(Vec<FindingId>),
 }

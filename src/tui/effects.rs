@@ -325,11 +325,9 @@ fn ask(runner: &Runner, asks: &Receiver<Ask>, messages: &Mailbox) {
             ),
             Ask::Fix(order) => {
                 let done = match &order {
-                    FixOrder::Make(findings) => runner.fix(&FixRequest {
-                        findings: findings.clone(),
-                        reviewer: None,
-                        source: Source::Cockpit,
-                    }),
+                    FixOrder::Make(findings) => {
+                        runner.fix(&FixRequest { findings: findings.clone(), reviewer: None, source: Source::Cockpit })
+                    }
                     FixOrder::Apply(fix) => runner.apply_fix(fix),
                     FixOrder::Undo(fix) => runner.undo_fix(fix),
                     FixOrder::Drop(fix) => runner.drop_fix(fix),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{Fix, FixId, FindingId};
+use crate::domain::{FindingId, Fix, FixId};
 
 /// Every fix, and which is the one to show with a finding.
 #[derive(Debug, Default, Clone, PartialEq)]

@@ -340,3 +340,50 @@ fn an_editor_has_the_terminal_to_itself() {
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
 }
+
+#[test]
+fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
+    let test = TestEnvironment::new();
+    let unused = "import sys\nimport os\n\n\ndef main():\n    print(sys.argv)\n";
+    let file = test.write("a.py", unused);
+    test.commit("an unused import");
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("Unused import");
+    cockpit.press("F");
+    cockpit.wait_for("Fix 1 finding with exact suggestions? It costs nothing.");
+    cockpit.press("y");
+    cockpit.wait_for("offered, made by builtin");
+    cockpit.press("F");
+    cockpit.wait_for("apply it");
+    cockpit.press("1");
+    cockpit.wait_for("- import os");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused, "looking touches nothing");
+    cockpit.press("F");
+    cockpit.wait_for("make another");
+    cockpit.press("\r");
+    cockpit.wait_for("Write the patch into your files (1 file, +0 -1)?");
+    cockpit.press("\r");
+    cockpit.wait_for("applied: 1 file");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused.replace("import os\n", ""));
+    let store = store(&test);
+    let status = || store.view().expect("a view").finding(0).status;
+    assert_eq!(status(), revdeck::domain::FindingStatus::Addressed);
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    // Another cockpit knows of it.
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.press("2fstatus:all\r");
+    cockpit.wait_for("applied, made by builtin");
+    cockpit.press("F");
+    cockpit.wait_for("undo it");
+    cockpit.press("2");
+    cockpit.wait_for("Make your files what they were before");
+    cockpit.press("y");
+    cockpit.wait_for("your files are as they were before");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused);
+    assert_eq!(status(), revdeck::domain::FindingStatus::Open);
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+}

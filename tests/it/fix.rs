@@ -3,6 +3,8 @@
 #[cfg(unix)]
 mod agent;
 mod builtin;
+#[cfg(unix)]
+mod model;
 
 use std::process::Output;
 use std::time::{Duration, Instant};

@@ -70,8 +70,7 @@ const GEMINI: &[&[&str]] = &[
 
 const CLAUDE_READS: &[&[&str]] = &[&["--permission-mode", "plan"], &["--tools", "Read,Grep,Glob"]];
 /// Edits of files in the folder are accepted; whatever else would be asked about is refused without a terminal.
-const CLAUDE_WRITES: &[&[&str]] =
-    &[&["--permission-mode", "acceptEdits"], &["--tools", "Read,Grep,Glob,Edit,Write"]];
+const CLAUDE_WRITES: &[&[&str]] = &[&["--permission-mode", "acceptEdits"], &["--tools", "Read,Grep,Glob,Edit,Write"]];
 const CODEX_READS: &[&[&str]] = &[&["--sandbox", "read-only"]];
 /// The sandbox lets it write into the folder, and by itself also into those for temporary files.
 const CODEX_WRITES: &[&[&str]] = &[

@@ -103,9 +103,8 @@ impl Settling<'_> {
 pub(super) fn all(outcome: &mut Outcome, fix: &FixId) -> Life {
     let reason = format!("found in the patch of {fix}, which is in your files only when you apply it");
     let reports = std::mem::take(&mut outcome.findings).into_iter();
-    let held_back: Vec<HeldBack> = reports
-        .map(|finding| HeldBack { finding, because: HeldBecause::OfAFix, reason: reason.clone() })
-        .collect();
+    let held_back: Vec<HeldBack> =
+        reports.map(|finding| HeldBack { finding, because: HeldBecause::OfAFix, reason: reason.clone() }).collect();
     if !held_back.is_empty() {
         outcome.notes.extend(notes(&held_back));
         let before = FindingCounts::of(held_back.iter().map(|held| &held.finding));

@@ -7,9 +7,7 @@
 
 use super::{FixError, lay};
 use crate::domain::patch::{FileDeed, FilePatch, parse};
-use crate::domain::{
-    Actor, Disposition, Fix, FixId, FixStatus, FindingStatus, Touched, TriageAction, content_hash,
-};
+use crate::domain::{Actor, Disposition, FindingStatus, Fix, FixId, FixStatus, Touched, TriageAction, content_hash};
 use crate::git::{Hunk, Permit, Present, Worktree};
 use crate::policy;
 use crate::runner::{Runner, RunnerError};
@@ -39,7 +37,9 @@ impl Runner {
         let _lock = self.hold(id)?;
         let fix = self.fix_record(id)?;
         if !fix.status.is_offer() {
-            return Err(FixError::Not { id: id.clone(), status: fix.status, wanted: "only an offer can be applied" }.into());
+            return Err(
+                FixError::Not { id: id.clone(), status: fix.status, wanted: "only an offer can be applied" }.into()
+            );
         }
         let files = self.repo.files()?;
         if fix.is_half_applied() {
@@ -71,7 +71,12 @@ impl Runner {
         let _lock = self.hold(id)?;
         let fix = self.fix_record(id)?;
         if fix.status != FixStatus::Applied && !fix.is_half_applied() {
-            return Err(FixError::Not { id: id.clone(), status: fix.status, wanted: "only what was applied can be undone" }.into());
+            return Err(FixError::Not {
+                id: id.clone(),
+                status: fix.status,
+                wanted: "only what was applied can be undone",
+            }
+            .into());
         }
         let files = self.repo.files()?;
         self.same_worktree(&fix, &files)?;
@@ -143,7 +148,8 @@ impl Runner {
         let before = files.read(path)?;
         let missing = |what| FixError::Missing { path: path.to_owned(), what };
         let differs = |why| FixError::Differs { path: path.to_owned(), why };
-        let mut step = Step { path: path.to_owned(), before: None, after: None, executable: false, folders: Vec::new() };
+        let mut step =
+            Step { path: path.to_owned(), before: None, after: None, executable: false, folders: Vec::new() };
         match (patch.deed, &before) {
             (FileDeed::Modify, Some(present)) => {
                 let edits = self.edits_since(patch, &present.content)?;

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::lay::Mismatch;
 use crate::domain::text::one_line;
-use crate::domain::{Fix, FindingId, FindingStatus, FixId, FixStatus};
+use crate::domain::{FindingId, FindingStatus, Fix, FixId, FixStatus};
 
 /// An error about a fix. What it names is data, made harmless by whoever prints it.
 #[derive(Debug, Error)]
@@ -48,20 +48,27 @@ impl FixError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NothingExact(_) => {
-                "name a reviewer that can make a fix: `resolve.reviewer` in your settings, or --reviewer NAME".to_owned()
+                "name a reviewer that can make a fix: `resolve.reviewer` in your settings, or --reviewer NAME"
+                    .to_owned()
             }
             Self::Decided { id, .. } => format!("`revdeck triage {id} open` opens it again"),
             Self::Unknown { .. } => "`revdeck fixes` lists them".to_owned(),
-            Self::NoDetails(_) | Self::NoSnapshot(_) => "review the change again, and fix what is found then".to_owned(),
+            Self::NoDetails(_) | Self::NoSnapshot(_) => {
+                "review the change again, and fix what is found then".to_owned()
+            }
             Self::Differs { .. } | Self::Missing { .. } => {
                 "your files have changed since the snapshot; review again and fix what is found then, or take from \
                  `revdeck fix show` what you need"
                     .to_owned()
             }
-            Self::ChangedSince { .. } => "undo your changes of that file first, or take the fix back by hand".to_owned(),
+            Self::ChangedSince { .. } => {
+                "undo your changes of that file first, or take the fix back by hand".to_owned()
+            }
             Self::Elsewhere { worktree, .. } => format!("change into {worktree}"),
             Self::Busy { .. } => "`revdeck fixes` says how far it is".to_owned(),
-            Self::NoFinding | Self::TooMany(_) | Self::Not { .. } | Self::NoPatch { .. } | Self::Spent(_) => return None,
+            Self::NoFinding | Self::TooMany(_) | Self::Not { .. } | Self::NoPatch { .. } | Self::Spent(_) => {
+                return None;
+            }
         })
     }
 }

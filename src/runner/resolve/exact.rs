@@ -59,7 +59,11 @@ impl Runner {
     }
 
     /// The replacement as it stands in the fix's snapshot, or why there is none.
-    fn piece<'a>(&self, finding: &'a Finding, material: &Material) -> Result<Result<Piece<'a>, &'static str>, RunnerError> {
+    fn piece<'a>(
+        &self,
+        finding: &'a Finding,
+        material: &Material,
+    ) -> Result<Result<Piece<'a>, &'static str>, RunnerError> {
         let Some((lines, new)) = suggestion(finding) else { return Ok(Err("no exact suggestion comes with it")) };
         let Some(seen_in) = material.seen_in.get(&finding.finding_id) else { return Ok(Err("its snapshot is gone")) };
         let path = &finding.repo_relative_path;

@@ -206,7 +206,8 @@ mod tests {
 
     /// The patch that takes `d` away and puts `D` and `DD` there.
     fn change() -> FilePatch {
-        let text = "diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -2,5 +2,6 @@\n b\n c\n-d\n+D\n+DD\n e\n f\n";
+        let text =
+            "diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -2,5 +2,6 @@\n b\n c\n-d\n+D\n+DD\n e\n f\n";
         parse(text.as_bytes()).expect("a patch").remove(0)
     }
 
@@ -227,7 +228,10 @@ mod tests {
     #[case::its_context_changed("a\nb\nc\nd\ne\nF\ng\n", Err((6, "f", Some("F"))))]
     #[case::its_end_gone("a\nb\nc\nd\n", Err((5, "e", None)))]
     #[case::empty("", Err((1, "b", None)))]
-    fn a_hunk_goes_where_its_lines_are(#[case] present: &str, #[case] expected: Result<&str, (usize, &str, Option<&str>)>) {
+    fn a_hunk_goes_where_its_lines_are(
+        #[case] present: &str,
+        #[case] expected: Result<&str, (usize, &str, Option<&str>)>,
+    ) {
         let laid = lay(present.as_bytes(), &change(), Some(&edits(present)));
         let laid = laid.map(|text| String::from_utf8(text).expect("text"));
         let expected = expected.map(str::to_owned).map_err(|(line, needed, found)| Mismatch {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::FixError;
-use crate::domain::patch::{Origin, parse};
 use crate::config::ReviewerKind;
+use crate::domain::patch::{Origin, parse};
 use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, FixedFile, Unfixed, Usage, content_hash, text};
 use crate::git::Put;
 use crate::runner::settle::milliseconds;

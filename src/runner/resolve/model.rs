@@ -35,7 +35,9 @@ impl Runner {
         let count = |text: &str| crate::context::tokens::count(facts.encoding, text) as u64;
         let code = shown(material, &texts, mask);
         if count(&code) > CODE_TOKENS.min(facts.context_window / 2) {
-            return Err(NoPatch::Because("the code of the findings is too much for one fix: fix fewer at once".to_owned()));
+            return Err(NoPatch::Because(
+                "the code of the findings is too much for one fix: fix fewer at once".to_owned(),
+            ));
         }
         let prompts = self.prompts()?;
         let task = Prompt::ResolveTask { findings: &material.in_words(), code: &code, again: &material.again };

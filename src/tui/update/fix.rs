@@ -57,7 +57,8 @@ fn menu(app: &App, fix: &Fix) -> Menu {
     };
     let drop = |hint: &str| item("drop it", hint.to_owned(), Choice::Fix(FixOrder::Drop(id.clone())));
     let look = || item("look at it", "the patch".to_owned(), Choice::ShowFix);
-    let again = || item("make another", "who makes it is asked first".to_owned(), Choice::PlanFix(fix.findings.clone()));
+    let again =
+        || item("make another", "who makes it is asked first".to_owned(), Choice::PlanFix(fix.findings.clone()));
     let items = match fix.status {
         _ if fix.is_half_applied() => vec![apply("it is half applied: finish".to_owned()), undo()],
         FixStatus::Offered | FixStatus::Undone => {
@@ -119,7 +120,9 @@ pub fn done(app: &mut App, result: Result<Fix, String>) {
     let key = key.unwrap_or_default();
     let dot = app.glyphs.dot;
     let text = match fix.status {
-        FixStatus::Working | FixStatus::Reviewing => "the fix is being made; it is offered here when it is ready".to_owned(),
+        FixStatus::Working | FixStatus::Reviewing => {
+            "the fix is being made; it is offered here when it is ready".to_owned()
+        }
         FixStatus::Applied => format!("applied: {} {dot} {key} undoes", fix.size()),
         FixStatus::Undone => "your files are as they were before".to_owned(),
         status => format!("the fix is {status}"),

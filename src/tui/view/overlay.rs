@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{Menu, Prompt, PromptKind, Question};
-use super::super::fixes::FixOrder;
 use super::super::filter;
+use super::super::fixes::FixOrder;
 use super::super::keymap::Action;
 use super::super::layout::Layout;
 use super::super::theme::Role;

@@ -32,7 +32,7 @@ fn with_agent(script: &str) -> (TestEnvironment, String) {
     (test, id)
 }
 
-fn config(test: &TestEnvironment) -> PathBuf {
+pub fn config(test: &TestEnvironment) -> PathBuf {
     let printed = run(test, &["config", "path"], 0);
     let line = printed.lines().find(|line| line.contains("config.toml")).expect("a path");
     let path = PathBuf::from(line.split_whitespace().find(|word| word.ends_with("config.toml")).expect("a path"));
@@ -78,7 +78,8 @@ const NARROW: &str = "printf 'def f(options):\\n    return call(options)\\n' > w
 
 #[test]
 fn what_a_program_changes_in_the_copy_is_offered_reviewed_and_applied() {
-    let script = format!("{NARROW}\nmkdir -p new/deep; echo text > new/deep/file.txt; rm other.txt; echo noise > x.log");
+    let script =
+        format!("{NARROW}\nmkdir -p new/deep; echo text > new/deep/file.txt; rm other.txt; echo noise > x.log");
     let (test, id) = with_agent(&script);
     let before = gits_own(&test);
     let made = fix(&test, &[&id], 0);
@@ -162,12 +163,18 @@ fn a_patch_with_a_fault_is_made_again_with_what_its_review_found() {
     let patch = run(&test, &["fix", "show", &id_of(&made)], 0);
     assert!(patch.contains("+def f(options):") && !patch.contains("ghp_"), "{patch}");
     let all = json(&test, &["findings", "--status", "all", "--format", "json"], 0);
-    assert_eq!(all["findings"].as_array().map(Vec::len), Some(1), "what is found in an offer is nobody's finding: {all}");
+    assert_eq!(
+        all["findings"].as_array().map(Vec::len),
+        Some(1),
+        "what is found in an offer is nobody's finding: {all}"
+    );
 }
 
 #[test]
 fn a_fault_that_stays_is_offered_with_it_after_the_last_follow_up() {
-    let (test, id) = with_agent("printf 'def f(options):\\n    return call(options, \"ghp_x8Kq2mVb7TzR4nLw9YcJ1sDf6HgP3aEo5UiX\")  # %s\\n' $$ > wide.py");
+    let (test, id) = with_agent(
+        "printf 'def f(options):\\n    return call(options, \"ghp_x8Kq2mVb7TzR4nLw9YcJ1sDf6HgP3aEo5UiX\")  # %s\\n' $$ > wide.py",
+    );
     let made = fix(&test, &[&id], 0);
     assert_eq!((made["follow_up_count"].as_u64(), made["verdict"].as_str()), (Some(2), Some("1 finding")), "{made}");
     assert_eq!((made["status"].as_str(), made["reviews"].as_array().map(Vec::len)), (Some("offered"), Some(3)));
@@ -183,7 +190,12 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
     let agent: i32 = until("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
     assert!(run(&test, &["fixes"], 0).contains("working"), "it is being made");
     let worker = worker_of(&fix_id);
-    let kill = |process: i32| rustix::process::kill_process(rustix::process::Pid::from_raw(process).expect("an id"), rustix::process::Signal::KILL);
+    let kill = |process: i32| {
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(process).expect("an id"),
+            rustix::process::Signal::KILL,
+        )
+    };
     kill(worker).expect("killed");
     let listed = until("the end of the fix", || {
         let listed = out(&test.revdeck(&["fixes"]));
@@ -222,7 +234,7 @@ fn a_fix_that_is_dropped_while_it_is_made_ends() {
 }
 
 /// The process that makes a fix, by its arguments.
-fn worker_of(fix: &str) -> i32 {
+pub fn worker_of(fix: &str) -> i32 {
     until("the worker", || {
         std::fs::read_dir("/proc").expect("processes").flatten().find_map(|entry| {
             let process = entry.file_name().to_str()?.parse().ok()?;

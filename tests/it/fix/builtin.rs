@@ -166,3 +166,32 @@ fn permissions_stay_and_links_are_not_followed() {
     assert!(super::err(&said).contains("is not touched"), "{}{}", out(&said), super::err(&said));
     assert_eq!(std::fs::read_to_string(outside.join("a.py")).expect("a file"), UNUSED);
 }
+
+#[test]
+fn whoever_dies_while_applying_leaves_what_can_be_finished_or_taken_back() {
+    for ending in ["apply", "undo"] {
+        let test = TestEnvironment::new();
+        for name in ["a.py", "b.py"] {
+            test.write(name, UNUSED);
+        }
+        test.commit("two");
+        run(&test, &["review", "--wait"], 0);
+        let ids: Vec<String> = ["a.py", "b.py"].iter().flat_map(|path| findings(&test, path)).collect();
+        let made = id_of(&fix(&test, &[&ids[0], &ids[1]], 0));
+        run(&test, &["fix", "apply", &made], 0);
+        // As it was after the first file: the record says what is going to be written, the second file is not.
+        let state = test.home().join("state/review");
+        let store = std::fs::read_dir(state).expect("a store").next().expect("one").expect("an entry").path();
+        let fixes = store.join("auto-review/fixes.ndjson");
+        let text = std::fs::read_to_string(&fixes).expect("fixes");
+        let begun = text.lines().find(|line| line.contains("touched") && line.contains("offered")).expect("a line");
+        std::fs::write(&fixes, format!("{text}{begun}\n")).expect("written");
+        test.write("b.py", UNUSED);
+        assert!(run(&test, &["fixes"], 0).contains("half applied"));
+        assert!(refused(&test, &["fix", "drop", &made]).contains("half applied"));
+        run(&test, &["fix", ending, &made], 0);
+        let expected = if ending == "apply" { USED } else { UNUSED };
+        assert_eq!((read(&test, "a.py").as_str(), read(&test, "b.py").as_str()), (expected, expected), "{ending}");
+        assert_eq!(status_of(&test, &ids[1]), if ending == "apply" { "addressed" } else { "open" });
+    }
+}
