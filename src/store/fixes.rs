@@ -14,6 +14,12 @@ use super::files::{self, Existing, Sync};
 use super::{RunLock, Store, StoreError, lines, lock, record};
 use crate::domain::{Fix, FixId, Time};
 
+/// The latest lines of a fix: as JSON (also when a newer revdeck wrote it) and as a record that this version reads.
+struct Latest {
+    raw: Map<String, Value>,
+    fix: Fix,
+}
+
 impl Store {
     pub(super) fn fixes_path(&self) -> PathBuf {
         self.root.join("fixes.ndjson")
@@ -55,13 +61,13 @@ impl Store {
     }
 
     pub fn fix(&self, id: &FixId) -> Result<Option<Fix>, StoreError> {
-        Ok(self.latest_fix(id)?.map(|(_, fix)| fix))
+        Ok(self.latest_fix(id)?.map(|latest| latest.fix))
     }
 
     /// Changes a fix's record in one step; `None` when there is no such fix.
     pub fn update_fix(&self, id: &FixId, now: Time, change: impl FnOnce(&mut Fix)) -> Result<Option<Fix>, StoreError> {
         self.locked(|_| {
-            let Some((mut raw, before)) = self.latest_fix(id)? else { return Ok(None) };
+            let Some(Latest { mut raw, fix: before }) = self.latest_fix(id)? else { return Ok(None) };
             let mut after = before.clone();
             change(&mut after);
             if after == before {
@@ -115,8 +121,8 @@ impl Store {
         lock::is_held(&self.lock_path(id.as_str()))
     }
 
-    fn latest_fix(&self, id: &FixId) -> Result<Option<(Map<String, Value>, Fix)>, StoreError> {
-        let mut latest = None;
+    fn latest_fix(&self, id: &FixId) -> Result<Option<Latest>, StoreError> {
+        let mut latest: Option<Latest> = None;
         let finder = memchr::memmem::Finder::new(id.as_str().as_bytes());
         self.each_fix(|line| {
             if finder.find(line).is_none() {
@@ -128,8 +134,8 @@ impl Store {
                 return;
             }
             match (serde_json::from_slice::<Fix>(line), &mut latest) {
-                (Ok(fix), _) => latest = Some((raw, fix)),
-                (Err(_), Some((known, _))) => *known = raw,
+                (Ok(fix), _) => latest = Some(Latest { raw, fix }),
+                (Err(_), Some(known)) => known.raw = raw,
                 (Err(_), None) => {}
             }
         })?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{FindingId, Fix, FixId};
+use crate::domain::{FindingId, Fix, FixId, FixStatus};
 
 /// Every fix, and which is the one to show with a finding.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -39,6 +39,12 @@ impl Fixes {
             }
         }
         Self { all, of }
+    }
+
+    /// What ended well or not since `before`: fixes that were being made then.
+    pub fn ended_since<'a>(&'a self, before: &Self) -> Option<&'a Fix> {
+        let was_made = |fix: &&Fix| before.all.iter().any(|old| old.fix_id == fix.fix_id && old.status.is_working());
+        self.all.iter().filter(|fix| matches!(fix.status, FixStatus::Offered | FixStatus::Failed)).find(was_made)
     }
 
     /// The newest fix of a finding.

@@ -113,6 +113,21 @@ fn what_the_menu_offers_depends_on_the_fix() {
 }
 
 #[test]
+fn the_end_of_a_fix_is_told_once() {
+    let mut app = with(fix(FixStatus::Reviewing));
+    let mut tell = |fix| {
+        app.notice = None;
+        send(&mut app, Message::Fixes(Arc::new(Fixes::new(vec![fix]))));
+        app.notice.as_ref().map(|notice| notice.text.clone())
+    };
+    assert_eq!(tell(fix(FixStatus::Offered)).as_deref(), Some("a fix is offered: 1 file, +1 -1"));
+    assert_eq!(tell(fix(FixStatus::Offered)), None);
+    tell(fix(FixStatus::Working));
+    let failed = Fix { reason: "it changes nothing".to_owned(), ..fix(FixStatus::Failed) };
+    assert_eq!(tell(failed).as_deref(), Some("no fix: it changes nothing"));
+}
+
+#[test]
 fn the_finding_and_the_patch_say_how_it_stands() {
     let mut app = with(Fix { reason: "left as it was: secret.env".to_owned(), ..fix(FixStatus::Offered) });
     let Subject::Finding(id) = app.subject.clone() else { panic!("a finding is selected") };

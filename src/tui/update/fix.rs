@@ -1,7 +1,7 @@
 //! The key for fixes: what it asks depends on the fix that the selected finding has.
 
 use super::super::app::{App, Choice, Menu, MenuItem, Overlay, Question, Tone};
-use super::super::fixes::{FixOrder, FixPlan};
+use super::super::fixes::{FixOrder, FixPlan, Fixes};
 use super::super::message::{Command, Subject, Tab};
 use super::super::pages::{brief, dollars};
 use super::keys;
@@ -108,6 +108,15 @@ pub fn order(app: &mut App, order: FixOrder, commands: &mut Vec<Command>) {
         app.marks.clear();
     }
     commands.push(Command::Fix(order));
+}
+
+/// Says that a fix has come to its end since the fixes were read last.
+pub fn tell(app: &mut App, fixes: &Fixes) {
+    let Some(fix) = fixes.ended_since(&app.fixes) else { return };
+    match fix.status {
+        FixStatus::Failed => app.say(Tone::Trouble, format!("no fix: {}", text::one_line(&fix.reason))),
+        _ => app.say(Tone::Done, format!("a fix is offered: {}", fix.size())),
+    }
 }
 
 /// An order was carried out.

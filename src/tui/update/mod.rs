@@ -71,6 +71,7 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         Message::Paused(Ok(text)) => app.say(Tone::Done, text),
         Message::Paused(Err(error)) => app.say(Tone::Trouble, error),
         Message::Fixes(fixes) => {
+            fix::tell(app, &fixes);
             app.fixes = fixes;
             app.stale |= app.tab == Tab::Fix;
             build(app);
