@@ -32,6 +32,9 @@ impl Material {
         for finding in &self.findings {
             words.push_str(&format!("{} {}\n", finding.finding_id, headline(finding)));
             words.push_str(&text::lines(finding.explanation.trim_end(), 4));
+            if !finding.quoted_code.is_empty() {
+                words.push_str(&format!("\nIt is about:\n{}", text::lines(finding.quoted_code.trim_end(), 4)));
+            }
             if let Some(suggestion) = &finding.suggestion {
                 words.push_str(&format!("\nSuggested: {}", text::lines(&suggestion.text, 4)));
                 if let Some(new) = &suggestion.replacement {
@@ -106,13 +109,7 @@ impl Runner {
         }
         let mut material = self.material(fix)?;
         loop {
-            let made = self.attempt(&material);
-            let fix = match made {
-                Ok(fix) => fix,
-                // The patch of the attempt before is there.
-                Err(NoPatch::Because(why)) if !material.again.is_empty() => return self.offer(id, &why),
-                Err(no_patch) => return Err(no_patch),
-            };
+            let fix = self.attempt(&material)?;
             let verdict = self.review_fix(&material, &fix)?;
             let again = !verdict.again.is_empty()
                 && fix.follow_up_count < self.settings.resolve.follow_ups
@@ -129,14 +126,6 @@ impl Runner {
             }
             material.again = verdict.again;
         }
-    }
-
-    fn offer(&self, id: &FixId, why: &str) -> Result<(), NoPatch> {
-        self.update_working(id, |fix| {
-            fix.status = FixStatus::Offered;
-            fix.reason = format!("it could not be made better: {why}");
-        })?;
-        Ok(())
     }
 
     fn attempt(&self, material: &Material) -> Result<Fix, NoPatch> {
@@ -159,11 +148,17 @@ impl Runner {
         }
     }
 
+    /// Ends a fix that cannot go on. A patch that an earlier attempt made is offered as it is.
     fn fail(&self, id: &FixId, reason: &str) -> Result<(), RunnerError> {
-        self.store.update_fix(id, self.ambient.now(), |fix| {
-            if fix.status.is_working() {
-                fix.status = FixStatus::Failed;
-                reason.clone_into(&mut fix.reason);
+        self.store.update_fix(id, self.ambient.now(), |fix| match (fix.status.is_working(), fix.files.is_empty()) {
+            (false, _) => {}
+            (true, true) => (fix.status, fix.reason) = (FixStatus::Failed, reason.to_owned()),
+            (true, false) => {
+                fix.status = FixStatus::Offered;
+                fix.reason = format!("it was not made better: {reason}");
+                if fix.verdict.is_empty() {
+                    fix.verdict = "not reviewed".to_owned();
+                }
             }
         })?;
         Ok(())

@@ -85,6 +85,21 @@ fn a_model_whose_edits_never_fit_makes_no_fix() {
 }
 
 #[test]
+fn the_patch_there_is_stays_an_offer_when_it_cannot_be_made_better() {
+    let report = json!({ "findings": [{ "path": "a.py", "line_start": 12, "line_end": 12, "kind": "CORRECTNESS", "priority": 1,
+        "title": "options may be None", "explanation": "nobody checks it", "quoted_code": "    return call(options)" }] });
+    let never = || says("I would rather not.");
+    let script = vec![good(), says(format!("```json\n{report}\n```")), never(), never(), never()];
+    let (test, _model, id) = with_model(script, "m");
+    let made = fix(&test, &[&id], 0);
+    assert_eq!((made["status"].as_str(), made["verdict"].as_str()), (Some("offered"), Some("1 finding")), "{made}");
+    assert!(made["reason"].as_str().expect("a reason").contains("it was not made better: its edits do not fit"));
+    run(&test, &["fix", "apply", "latest"], 0);
+    let now = std::fs::read_to_string(test.repo().join("a.py")).expect("a file");
+    assert!(now.contains("def wide(options):"), "{now}");
+}
+
+#[test]
 fn a_reviewer_that_sees_the_problem_still_there_has_it_made_again() {
     let report = |line: u32| {
         let finding = json!({ "path": "a.py", "line_start": line, "line_end": line, "kind": "CORRECTNESS", "priority": 1,
