@@ -53,7 +53,6 @@ const CLAUDE: &[&[&str]] = &[
     &["--no-session-persistence"],
 ];
 const CODEX: &[&[&str]] = &[
-    &["--json"],
     &["--skip-git-repo-check"],
     &["--ephemeral"],
     &["--color", "never"],
@@ -138,6 +137,7 @@ impl Dialect {
             }
             Self::Codex => {
                 add(&["exec"]);
+                add(&["--json"]);
                 let may = if access == Access::Write { CODEX_WRITES } else { CODEX_READS };
                 may.iter().for_each(|option| add(option));
                 CODEX.iter().for_each(|option| add(option));
@@ -313,7 +313,7 @@ mod tests {
         );
         assert_eq!(
             called(Dialect::Codex, &[]),
-            "exec --sandbox read-only --json --skip-git-repo-check --ephemeral --color never -c \
+            "exec --json --sandbox read-only --skip-git-repo-check --ephemeral --color never -c \
              project_doc_max_bytes=0 -c web_search=\"disabled\" --model m-1 -c model_reasoning_effort=\"high\" -"
         );
         assert_eq!(

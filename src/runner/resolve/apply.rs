@@ -5,6 +5,8 @@
 //! finished (apply again) or taken back (undo); a file that is not as expected is not written. HEAD, index and stash are
 //! not looked at.
 
+use std::time::{Duration, Instant};
+
 use super::{FixError, lay};
 use crate::domain::patch::{FileDeed, FilePatch, parse};
 use crate::domain::{Actor, Disposition, FindingStatus, Fix, FixId, FixStatus, Touched, TriageAction, content_hash};
@@ -13,6 +15,11 @@ use crate::policy;
 use crate::runner::{Runner, RunnerError};
 use crate::store::triage::status_after;
 use crate::store::{RunLock, StoreError};
+
+/// How long whoever made or applied a fix may take to give its lock up after its last word: a disk may be slow to sync.
+const LAST_STEPS: Duration = Duration::from_secs(10);
+/// How often the lock is asked for meanwhile.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A file as it is and as it is to be.
 struct Step {
@@ -106,9 +113,19 @@ impl Runner {
         }
     }
 
+    /// Takes a fix's lock. Its worker has said that it is done a moment before it gives the lock up.
     fn hold(&self, id: &FixId) -> Result<RunLock, RunnerError> {
-        self.fix_record(id)?;
-        Ok(self.store.lock_fix(id)?.ok_or_else(|| FixError::Busy { id: id.clone() })?)
+        let give_up = Instant::now() + LAST_STEPS;
+        loop {
+            let fix = self.fix_record(id)?;
+            if let Some(lock) = self.store.lock_fix(id)? {
+                return Ok(lock);
+            }
+            if fix.status.is_working() || Instant::now() > give_up {
+                return Err(FixError::Busy { id: id.clone() }.into());
+            }
+            std::thread::sleep(LOOK);
+        }
     }
 
     fn fix_record(&self, id: &FixId) -> Result<Fix, RunnerError> {

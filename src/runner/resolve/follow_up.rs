@@ -33,7 +33,7 @@ impl Runner {
     pub(super) fn review_fix(&self, material: &Material, fix: &Fix) -> Result<Verdict, NoPatch> {
         let before = self.store.view()?;
         let request = ReviewRequest {
-            scope: Some(Scope::Range { from: fix.snapshot_commit.clone(), to: fix.fixed_commit.clone() }),
+            scope: Some(Scope::Range { from: short(&fix.snapshot_commit), to: short(&fix.fixed_commit) }),
             reviewer: None,
             source: fix.source,
             force: true,
@@ -86,6 +86,11 @@ impl Runner {
         })?;
         Ok(())
     }
+}
+
+/// As a person reads it; enough digits for any repository.
+fn short(commit: &str) -> String {
+    commit.chars().take(12).collect()
 }
 
 fn unreviewed(why: &str) -> Verdict {

@@ -248,6 +248,7 @@ fn prompts_are_short() {
     for (prompt, most) in PromptName::ALL.iter().map(|prompt| match prompt {
         PromptName::System => (prompt, 1600),
         PromptName::Task | PromptName::Critic | PromptName::Agent => (prompt, 260),
+        PromptName::Resolve | PromptName::ResolveAgent | PromptName::ResolveEdits => (prompt, 200),
         PromptName::Masked => (prompt, 40),
         prompt => (prompt, 120),
     }) {
