@@ -373,8 +373,14 @@ fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
     assert_eq!(cockpit.end(), 0);
     // Another cockpit knows of it.
     let mut cockpit = Cockpit::open(&test);
-    cockpit.press("2fstatus:all\r");
-    cockpit.wait_for("applied, made by builtin");
+    cockpit.press("2f");
+    cockpit.wait_for("Enter accept");
+    cockpit.press("\x15status:all");
+    cockpit.wait_for("filter  status:all");
+    cockpit.press("\r");
+    cockpit.wait("the page without the prompt", |screen| {
+        screen.contains("applied, made by builtin") && !screen.contains("Enter accept")
+    });
     cockpit.press("F");
     cockpit.wait_for("undo it");
     cockpit.press("2");
