@@ -93,11 +93,13 @@ fn task() -> Task {
     let tokens = count(Encoding::O200kBase, &text) as u64;
     let path = "src/store/file_1.rs".to_owned();
     Task {
+        known: Vec::new(),
         plan: Plan {
-            files: vec![PlannedFile { path: path.clone(), hunks: vec![lines], added_lines: 400 }],
+            files: vec![PlannedFile { path: path.clone(), hunks: vec![lines], keys: Vec::new(), added_lines: 400 }],
             left_out: Vec::new(),
             unit_files: 1,
             whole: false,
+            carried: Vec::new(),
         },
         parts: vec![Part { path, hunks: vec![lines], text, tokens }],
         system: "You review changes to code. ".repeat(200),

@@ -27,11 +27,11 @@
 //! |---|---|
 //! | [`cli`] | arguments, one file per command, errors as words and exit codes; the composition root |
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
-//! | [`report`] | findings as text, JSON and Markdown |
-//! | [`runner`] | processes: request, start, adopt, cancel, recover; executes the engines' effects |
+//! | [`report`] | findings and figures as text, JSON and Markdown |
+//! | [`runner`] | processes: request, start, adopt, cancel, recover, fix; executes the engines' effects |
 //! | [`review`] | the engines: pure state machines from events to effects, one for units, one for conversations; what is made of an answer |
 //! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; the life of findings |
-//! | [`ledger`] | pure projection: records in, a bounded ledger out |
+//! | [`ledger`] | pure projection: records in, a bounded ledger out; what reviews cost and were worth |
 //! | [`context`] | what a model is told of a change and may ask for: diffs, rules, tools, masked secrets; token counting |
 //! | [`provider`] | who reads the code: the built-in reviewer with its eleven smells, models over HTTP, programs |
 //! | [`git`] | repository identity, snapshots, scopes, hunks, files from snapshot to snapshot |
@@ -40,7 +40,7 @@
 //! | [`domain`] | plain data: ids, runs, findings, events |
 //!
 //! Entry points: `main` calls [`cli`]; `cli` opens the cockpit in [`tui`] or runs one command; `revdeck worker RUN` is
-//! the third, and ends in [`runner::Runner::work`]; `revdeck keep` stands between a
+//! the third, and ends in [`runner::Runner::work`]; `revdeck fixer FIX` makes a patch for findings; `revdeck keep` stands between a
 //! worker and a program that reviews, see [`provider::command::keeper`].
 //!
 //! # Invariants
@@ -52,7 +52,8 @@
 //!   obsolete, and says why. What is not raised is kept with the reason. A status changes by a person's word or by what a
 //!   run saw of code that it covered; a claim and its confirmation are two lines.
 //! - The user's index, worktree, HEAD, stash and reflog are never touched; after the snapshot nothing is read from
-//!   the moving worktree.
+//!   the moving worktree. The one exception is the patch of a fix, which a person has put into the files of the worktree
+//!   or taken out again, see [`runner::resolve`].
 //! - `review`, `policy` and `ledger` see `domain` only: no IO, no clock, no randomness; time and ids arrive in values.
 //! - Freshness is never computed from elapsed time.
 //! - A model's answer is in the journal, whole, before anything is made of it: a restart replays the recorded answers

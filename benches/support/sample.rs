@@ -158,11 +158,13 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         attempt: 1,
         paused: false,
         follow_up_count: 0,
+        follow_up_of: None,
         phase_timings: PhaseTimings::default(),
         prompt_estimate: 0,
         tokens: Usage::default(),
         cost: 0.0,
         window_peak: 0,
+        answered_by: Vec::new(),
         saved_token_estimate: 0,
         coverage: Coverage::default(),
         finding_counts: FindingCounts::default(),
@@ -170,14 +172,19 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         summary: String::new(),
         decision: "nothing equivalent was reviewed before".into(),
         reuse_count: 0,
+        adopted_count: 0,
         last_reused_at: None,
         last_reuse_reason: String::new(),
         last_reuse_head: String::new(),
         superseded_by: None,
         reused_from: None,
         carried_over_from: None,
+        resumed_from: None,
+        waits_for: None,
+        full: false,
         cancel_reason: None,
         cancel_note: String::new(),
+        finish_note: String::new(),
         error_class: None,
         error_summary: String::new(),
     }
@@ -257,6 +264,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
             .changed_paths
             .iter()
             .map(|path| FileCoverage {
+                keys: Vec::new(),
                 path: path.clone(),
                 hunks: vec![LineRange::new(10, 40), LineRange::new(90, 96)],
             })
@@ -267,15 +275,18 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
             files_covered: covered,
             hunks_total: covered * 2,
             hunks_covered: covered * 2,
+            hunks_left_out: 0,
             lines_covered: covered * 38,
             files,
             left_out: vec![LeftOut { path: "Cargo.lock".into(), reason: LeftOutReason::LockFile }],
+            ..Coverage::default()
         };
         run.coverage = coverage.counts();
         run.finding_counts = FindingCounts::of(&findings);
         run.finding_digests =
             findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
-        run.phase_timings = PhaseTimings { queued_ms: 12, snapshot_ms: 40, review_ms: 230, resolve_ms: 3 };
+        run.phase_timings =
+            PhaseTimings { queued_ms: 12, snapshot_ms: 40, review_ms: 230, resolve_ms: 3, ..PhaseTimings::default() };
         run.summary = format!("{} in {covered} files", text::count(findings.len(), "finding"));
         let last = match dice.below(100) {
             0..=4 => RunStatus::Failed,

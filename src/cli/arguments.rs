@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, details, doctor, findings, keep, ledger, man, mute, pause, resume, review, reviewers,
-    runs, show, smells, store, tokens, triage, undo, worker,
+    cancel, completions, config, details, doctor, findings, fix, fixer, fixes, hook, keep, ledger, man, mute, pause,
+    replay, resume, review, reviewers, runs, show, smells, snooze, stats, store, tokens, triage, undo, watch, worker,
 };
 
 /// What `--help` and the man page say at their end.
@@ -107,6 +107,10 @@ pub enum Command {
     Undo(undo::Arguments),
     /// Make the decision again that was taken back last
     Redo(undo::RedoArguments),
+    /// Make a patch for findings, and apply, undo or drop it
+    Fix(fix::Arguments),
+    /// List the fixes of this repository, newest first
+    Fixes(fixes::Arguments),
     /// Hold findings of a kind back from now on; without a kind, what is muted
     Mute(mute::Arguments),
     /// Have findings of a kind raised again
@@ -117,18 +121,28 @@ pub enum Command {
     Pause(pause::Arguments),
     /// Let a paused run go on
     Resume(resume::Arguments),
+    /// Review what changes as it changes, until it is told to end
+    Watch(watch::Arguments),
+    /// Begin no review unasked for a while
+    Snooze(snooze::Arguments),
     /// What a coding assistant receives about the reviews at each of its turns
     Ledger(ledger::Arguments),
+    /// What reviews did, what they cost, and what became of their findings
+    Stats(stats::Arguments),
     /// Look for smells in files or folders, without a repository
     Smells(smells::Arguments),
     /// The store of this repository: where it is, whether it is sound
     Store(store::Arguments),
+    /// Have every commit reviewed, by a hook of git
+    Hook(hook::Arguments),
     /// The settings: what they are, where they come from, where they stand
     Config(config::Arguments),
     /// Who can review, and whether it answers
     Reviewers(reviewers::Arguments),
     /// Count the tokens of files
     Tokens(tokens::Arguments),
+    /// Play the last commits of a repository as a coding session and measure what the harness saves
+    Replay(replay::Arguments),
     /// Check that everything revdeck needs is there
     Doctor(doctor::Arguments),
     /// Print a completion script for a shell
@@ -138,6 +152,9 @@ pub enum Command {
     /// Execute one run (started by revdeck itself)
     #[command(hide = true)]
     Worker(worker::Arguments),
+    /// Make one fix (started by revdeck itself)
+    #[command(hide = true)]
+    Fixer(fixer::Arguments),
     /// Run a program that reviews, for a worker (started by revdeck itself)
     #[command(hide = true)]
     Keep(keep::Arguments),

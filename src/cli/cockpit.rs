@@ -53,7 +53,7 @@ fn ledger(root: &Path, home: Option<&Path>) -> Result<Option<LedgerText>, String
 
 /// Where the repository stands, for a pipe or a terminal that cannot show the cockpit.
 fn summary(runner: &Runner, look: &crate::report::Look) -> Result<Exit, CliError> {
-    runs::recover(runner);
+    runs::reconcile(runner);
     let view = runner.store.view()?;
     runs::notices(&view);
     let mut counts = FindingCounts::default();

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::config::ConfigError;
 use crate::git::GitError;
+use crate::git::hooks::HookError;
 use crate::runner::RunnerError;
 use crate::store::StoreError;
 
@@ -71,6 +72,19 @@ impl From<GitError> for CliError {
     }
 }
 
+impl From<HookError> for CliError {
+    fn from(error: HookError) -> Self {
+        let (message, hint) = (error.to_string(), error.hint());
+        match error {
+            HookError::Git(error) => error.into(),
+            HookError::NoGit { .. } | HookError::Refused { .. } | HookError::Io { .. } => {
+                Self { message, hint, exit: Exit::Incomplete }
+            }
+            _ => Self { message, hint, exit: Exit::Usage },
+        }
+    }
+}
+
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         let exit = match error {
@@ -92,7 +106,16 @@ impl From<RunnerError> for CliError {
             }
             RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
             RunnerError::Unkillable { .. } | RunnerError::Stuck { .. } => Self::failed(message),
+            RunnerError::WatchedElsewhere { .. } => Self::failed(message),
+            RunnerError::WatchStays { watcher } => match watcher {
+                Some(pid) => Self::failed(message).hint(format!("`kill -9 {pid}` ends it; nothing is lost")),
+                None => Self::failed(message),
+            },
             RunnerError::Config(error) => error.into(),
+            RunnerError::Fix(error) => match error.hint() {
+                Some(hint) => Self::usage(message).hint(hint),
+                None => Self::usage(message),
+            },
             RunnerError::Reviewer(_) => Self::failed(message).hint("`revdeck doctor` says what the reviewer lacks"),
             RunnerError::Spawn { .. } => {
                 Self::failed(message).hint("the run waits in the store; the next `revdeck review` starts it")

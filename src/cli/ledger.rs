@@ -10,7 +10,7 @@ use super::session::{Invocation, Session};
 use crate::config::Texts;
 use crate::context::tokens::{self, Encoding};
 use crate::domain::text::count;
-use crate::domain::{RunRecord, Time};
+use crate::domain::{Counted, Handed, RunRecord, Time};
 use crate::ledger::{HARD_CAP, Ledger, LedgerFinding, LedgerRun, LedgerView, Surfaced, World, project};
 use crate::policy::{Activity, Freshness, Liveness, SnapshotState, Surroundings, Target, freshness};
 use crate::report::json;
@@ -22,6 +22,9 @@ pub struct Arguments {
     /// At most this many tokens, up to 1200; 0 is nothing at all
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
+    /// It goes to an assistant: record what it cost and what was told
+    #[arg(long)]
+    record: bool,
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
@@ -39,43 +42,64 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let view = session.store.view()?;
     let now = session.ambient.now();
     let records = gather(&session, &view, now)?;
-    let ledger = within(&records, &World { now }, cap);
+    let mut told = within(&records, &World { now }, cap);
     match arguments.format {
-        PlainFormat::Text => output::print(ledger.as_ref().map_or("", |ledger| &ledger.text))?,
+        PlainFormat::Text => output::print(told.as_ref().map_or("", |(ledger, _)| &ledger.text))?,
         PlainFormat::Json => {
-            let exact = ledger.as_ref().map_or(0, |ledger| tokens::count(Encoding::O200kBase, &ledger.text));
+            if let Some((ledger, counted)) = &mut told {
+                (ledger.tokens, *counted) = (tokens::count(Encoding::O200kBase, &ledger.text), Counted::Exact);
+            }
+            let ledger = told.as_ref().map(|(ledger, _)| ledger);
             output::print_json(&json::versioned([
-                ("ledger", json!(ledger.as_ref().map(|ledger| &ledger.text))),
-                ("tokens", json!(exact)),
+                ("ledger", json!(ledger.map(|ledger| &ledger.text))),
+                ("tokens", json!(ledger.map_or(0, |ledger| ledger.tokens))),
                 ("encoding", json!(Encoding::O200kBase.name())),
                 ("cap", json!(cap)),
-                ("surfaced", json!(ledger.as_ref().map_or(&[][..], |ledger| &ledger.surfaced))),
-                ("left_out", json!(ledger.as_ref().map_or(0, |ledger| ledger.left_out))),
+                ("surfaced", json!(ledger.map_or(&[][..], |ledger| &ledger.surfaced))),
+                ("left_out", json!(ledger.map_or(0, |ledger| ledger.left_out))),
             ]))?;
         }
+    }
+    if let Some((ledger, counted)) = told.filter(|_| arguments.record) {
+        session.store.record_handed(&Handed {
+            at: now,
+            worktree: worktree(&session),
+            run_id: ledger.run,
+            findings: ledger.surfaced,
+            tokens: ledger.tokens as u64,
+            counted,
+            left_out: ledger.left_out as u64,
+        })?;
     }
     Ok(Exit::Done)
 }
 
 /// Held against a cheap upper bound first: when everything fits under that, it fits. Only when something would have to
 /// go is it counted exactly.
-fn within(view: &LedgerView, world: &World, cap: usize) -> Option<Ledger> {
+fn within(view: &LedgerView, world: &World, cap: usize) -> Option<(Ledger, Counted)> {
     let bounded = project(view, world, cap, &tokens::at_most);
     match bounded {
-        Some(ledger) if ledger.left_out == 0 => Some(ledger),
+        Some(ledger) if ledger.left_out == 0 => Some((ledger, Counted::AtMost)),
         // Not even the cheapest ledger fits: the frame alone is about 40 tokens.
         None if cap < 30 => None,
         None if view.runs.is_empty() && view.findings.is_empty() => None,
-        _ => project(view, world, cap, &|text| tokens::count(Encoding::O200kBase, text)),
+        _ => {
+            let exact = project(view, world, cap, &|text| tokens::count(Encoding::O200kBase, text));
+            exact.map(|ledger| (ledger, Counted::Exact))
+        }
     }
+}
+
+fn worktree(session: &Session) -> String {
+    session.repo.root().to_string_lossy().into_owned()
 }
 
 /// What the store knows of this working tree.
 fn gather(session: &Session, view: &View, now: Time) -> Result<LedgerView, CliError> {
-    let worktree = session.repo.root().to_string_lossy().into_owned();
+    let worktree = worktree(session);
     let surroundings =
         Place { epoch: session.store.epoch()?, branch: session.repo.branch(), head: session.repo.head() };
-    let (mut runs, mut ended) = (Vec::new(), 0);
+    let (mut records, mut ended) = (Vec::new(), 0);
     let mut here = std::collections::HashSet::new();
     for index in 0..view.run_count() {
         let row = view.run(index);
@@ -90,8 +114,13 @@ fn gather(session: &Session, view: &View, now: Time) -> Result<LedgerView, CliEr
         ended += usize::from(is_over);
         let Ok(id) = row.id.parse() else { continue };
         let Some(record) = session.store.run(&id)? else { continue };
-        runs.push(of_run(session, record, &surroundings, now));
+        records.push(record);
     }
+    // Who looked last at a scope, at this very epoch, says what it shows now.
+    let looks: Vec<_> = records.iter().filter(|run| run.epoch == surroundings.epoch).cloned().collect();
+    let of_run = |run| of_run(session, run, &looks, &surroundings, now);
+    let mut runs: Vec<LedgerRun> = records.into_iter().map(of_run).collect();
+    mark_told(session, &mut runs)?;
     let findings = (0..view.finding_count())
         .map(|index| view.finding(index))
         .filter(|row| row.status.is_undecided() && here.contains(row.last_run))
@@ -109,6 +138,17 @@ fn gather(session: &Session, view: &View, now: Time) -> Result<LedgerView, CliEr
     Ok(LedgerView { repo: session.repo.name(), runs, findings })
 }
 
+/// Which of the runs that have ended an assistant was told of.
+fn mark_told(session: &Session, runs: &mut [LedgerRun]) -> Result<(), CliError> {
+    let ended = || runs.iter().filter(|run| run.status.is_terminal());
+    let Some(oldest) = ended().map(|run| run.created_at).min() else { return Ok(()) };
+    let told = session.store.told_since(oldest)?;
+    for run in runs {
+        run.surfaced = if told.contains(&run.id) { Surfaced::Yes } else { Surfaced::No };
+    }
+    Ok(())
+}
+
 /// The code as it is now.
 struct Place {
     epoch: u64,
@@ -116,8 +156,9 @@ struct Place {
     head: String,
 }
 
-fn of_run(session: &Session, run: RunRecord, place: &Place, now: Time) -> LedgerRun {
-    let freshness = fresh(session, &run, place, now);
+fn of_run(session: &Session, run: RunRecord, looks: &[RunRecord], place: &Place, now: Time) -> LedgerRun {
+    let look = looks.iter().find(|look| look.scope == run.scope && look.branch == run.branch);
+    let freshness = fresh(session, &run, look.map(|look| look.diff_fingerprint.as_str()), place, now);
     LedgerRun {
         id: run.run_id,
         status: run.status,
@@ -127,13 +168,12 @@ fn of_run(session: &Session, run: RunRecord, place: &Place, now: Time) -> Ledger
         freshness: freshness.word().to_owned(),
         scope: count(run.coverage.files_total as usize, "file"),
         findings: run.finding_counts.total(),
-        // Nobody surfaces results to an assistant yet; whoever does will record it.
         surfaced: Surfaced::No,
         summary: if run.error_summary.is_empty() { run.summary } else { run.error_summary },
     }
 }
 
-fn fresh(session: &Session, run: &RunRecord, place: &Place, now: Time) -> Freshness {
+fn fresh(session: &Session, run: &RunRecord, fingerprint: Option<&str>, place: &Place, now: Time) -> Freshness {
     let quiet = now.as_second().saturating_sub(run.updated_at.as_second());
     let liveness = if run.status.is_terminal() {
         Liveness::Ended
@@ -162,7 +202,9 @@ fn fresh(session: &Session, run: &RunRecord, place: &Place, now: Time) -> Freshn
         superseded_by: &superseded_by,
         snapshot: SnapshotState::NotAsked,
     };
+    // On another branch the same words name something else.
+    let fingerprint = fingerprint.filter(|_| run.branch == place.branch);
     let surroundings =
-        Surroundings { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint: None };
+        Surroundings { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint };
     freshness(&target, liveness, &surroundings)
 }

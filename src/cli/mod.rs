@@ -12,6 +12,10 @@ mod details;
 mod doctor;
 mod error;
 mod findings;
+mod fix;
+mod fixer;
+mod fixes;
+mod hook;
 mod interrupt;
 mod keep;
 mod ledger;
@@ -20,6 +24,7 @@ mod man;
 mod mute;
 mod output;
 mod pause;
+mod replay;
 mod resolve;
 mod resume;
 mod review;
@@ -28,10 +33,13 @@ mod runs;
 mod session;
 mod show;
 mod smells;
+mod snooze;
+mod stats;
 mod store;
 mod tokens;
 mod triage;
 mod undo;
+mod watch;
 mod worker;
 
 use std::process::ExitCode;
@@ -89,6 +97,9 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Show(arguments)) => show::run(&invocation, &arguments),
         Some(Command::Details(arguments)) => details::run(&invocation, &arguments),
         Some(Command::Triage(arguments)) => triage::run(&invocation, &arguments),
+        Some(Command::Fix(arguments)) => fix::run(&invocation, &arguments),
+        Some(Command::Fixes(arguments)) => fixes::run(&invocation, &arguments),
+        Some(Command::Fixer(arguments)) => fixer::run(&invocation, &arguments),
         Some(Command::Mute(arguments)) => mute::mute(&invocation, &arguments),
         Some(Command::Unmute(arguments)) => mute::unmute(&invocation, &arguments),
         Some(Command::Undo(arguments)) => undo::run(&invocation, arguments.direction()),
@@ -96,11 +107,16 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Cancel(arguments)) => cancel::run(&invocation, &arguments),
         Some(Command::Pause(arguments)) => pause::run(&invocation, &arguments),
         Some(Command::Resume(arguments)) => resume::run(&invocation, &arguments),
+        Some(Command::Watch(arguments)) => watch::run(&invocation, &arguments),
+        Some(Command::Snooze(arguments)) => snooze::run(&invocation, &arguments),
         Some(Command::Ledger(arguments)) => ledger::run(&invocation, &arguments),
+        Some(Command::Stats(arguments)) => stats::run(&invocation, &arguments),
         Some(Command::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(Command::Store(arguments)) => store::run(&invocation, &arguments),
+        Some(Command::Hook(arguments)) => hook::run(&invocation, &arguments),
         Some(Command::Config(arguments)) => config::run(&invocation, &arguments),
         Some(Command::Reviewers(arguments)) => reviewers::run(&invocation, &arguments),
+        Some(Command::Replay(arguments)) => replay::run(&invocation, &arguments),
         Some(Command::Doctor(arguments)) => doctor::run(&invocation, &arguments),
         Some(Command::Worker(arguments)) => worker::run(&invocation, &arguments),
         Some(Command::Completions(_) | Command::Man(_) | Command::Tokens(_) | Command::Keep(_)) => Ok(Exit::Done),

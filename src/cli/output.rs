@@ -7,13 +7,25 @@ use crate::domain::text;
 
 /// Writes to standard output. Whoever has closed the pipe has seen enough: that is no error.
 pub fn print(content: &str) -> Result<(), CliError> {
+    write(content.as_bytes())
+}
+
+fn write(content: &[u8]) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(content.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(content).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(CliError::failed(format!("cannot write to standard output: {error}")))
         }
         _ => Ok(()),
     }
+}
+
+/// A patch: byte for byte into a pipe, where a program takes it, and made harmless on a terminal.
+pub fn print_patch(patch: &[u8]) -> Result<(), CliError> {
+    if std::io::stdout().is_terminal() {
+        return print(&text::lines(&String::from_utf8_lossy(patch), 4));
+    }
+    write(patch)
 }
 
 /// A JSON object on one line: see [`json_text`].

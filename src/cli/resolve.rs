@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use crate::domain::text::one_line;
-use crate::domain::{FindingId, RunId};
+use crate::domain::{FindingId, FixId, RunId};
 use crate::store::{Store, View};
 
 /// Candidates that are listed when a prefix is ambiguous.
@@ -48,6 +48,25 @@ pub fn finding_in(view: &View, given: &str) -> Result<FindingId, CliError> {
     let prefix = with_prefix("f_", given).to_uppercase();
     let ids = (0..view.finding_count()).map(|index| view.finding(index).id);
     pick("finding", given, view, ids.filter(|id| starts_with(id, &prefix)))
+}
+
+/// The fix that `given` names: an id, a unique prefix of one, or `latest`.
+pub fn fix(store: &Store, given: &str) -> Result<FixId, CliError> {
+    let fixes = store.fixes()?;
+    if given == "latest"
+        && let Some(newest) = fixes.first()
+    {
+        return Ok(newest.fix_id.clone());
+    }
+    let prefix = with_prefix("fx_", given).to_uppercase();
+    let mut found = fixes.iter().filter(|fix| starts_with(fix.fix_id.as_str(), &prefix));
+    match (found.next(), found.next()) {
+        (Some(fix), None) if !given.is_empty() => Ok(fix.fix_id.clone()),
+        (Some(_), _) => Err(CliError::usage(format!("{:?} is the beginning of several fix ids", one_line(given)))
+            .hint("write more of it; `revdeck fixes` lists them")),
+        (None, _) => Err(CliError::usage(format!("there is no fix {:?} in this repository", one_line(given)))
+            .hint("`revdeck fixes` lists them")),
+    }
 }
 
 /// A run or a finding, told apart by its prefix; without one, whatever matches.

@@ -107,7 +107,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let fail_on = arguments.fail_on.map_or(session.loaded.settings.fail_on, |FailOn(priority)| priority);
     let (runner, look) = session.into_runner();
     let requested = runner.request(&request)?;
-    runs::tell(&requested.recovered);
+    runs::tell(&runner.news());
     if !arguments.wait {
         return started(&look, arguments.format, &requested);
     }
@@ -203,7 +203,8 @@ impl Progress {
     }
 
     fn line(run: &RunRecord, ascii: bool) -> String {
-        let (done, total) = (run.coverage.hunks_covered as usize, run.coverage.hunks_total as usize);
+        let coverage = &run.coverage;
+        let (done, total) = ((coverage.hunks_covered + coverage.hunks_carried) as usize, coverage.hunks_total as usize);
         let filled = (done * Self::WIDTH).checked_div(total).unwrap_or(0).min(Self::WIDTH);
         let (full, empty) = if ascii { ("#", ".") } else { ("━", "─") };
         format!(

@@ -10,7 +10,7 @@ use crate::config::Texts;
 use crate::domain::text::count;
 use crate::domain::{RunStatus, Time};
 use crate::report::{Look, Paint, Table, json, text};
-use crate::runner::{Recovered, Runner};
+use crate::runner::{Reconciled, Runner};
 use crate::store::View;
 
 /// Arguments of `runs`.
@@ -26,19 +26,16 @@ pub struct Arguments {
     format: PlainFormat,
 }
 
-/// Settles runs whose worker is gone, before anything is said about them. A store that cannot be written can still be
-/// read, so that a failure is only told.
-pub fn recover(runner: &Runner) {
-    match runner.recover() {
-        Ok(recovered) => tell(&recovered),
-        Err(error) => output::note(&format!("warning: cannot settle runs whose worker is gone: {error}")),
-    }
+/// Sets right what dead processes left, before anything is said about it, and says so. A store that cannot be written can
+/// still be read, so that a failure is only told.
+pub fn reconcile(runner: &Runner) {
+    tell(&runner.reconcile());
 }
 
-/// Says what became of runs whose worker was gone.
-pub fn tell(recovered: &[Recovered]) {
-    for run in recovered {
-        output::note(&format!("note: run {} {}", run.run_id, run.text));
+/// Says what was set right, if anything.
+pub fn tell(reconciled: &Reconciled) {
+    if let Some(summary) = reconciled.summary() {
+        output::note(&format!("note: {summary}"));
     }
 }
 
@@ -53,9 +50,9 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     let session = invocation.reading_session(Texts::Smells)?;
     let mistaken = session.loaded.mistaken;
     let (runner, look) = session.into_runner();
-    // Recovery may start reviews, and none should go on with other settings than the user meant.
+    // This may start reviews, and none should go on with other settings than the user meant.
     if !mistaken {
-        recover(&runner);
+        reconcile(&runner);
     }
     let view = runner.store.view()?;
     notices(&view);

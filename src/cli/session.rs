@@ -16,7 +16,7 @@ use crate::store::{RepoInfo, Store};
 use crate::tui;
 
 /// What every command starts from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Invocation {
     pub paths: Paths,
     pub global: Global,
@@ -106,8 +106,17 @@ impl Invocation {
         Ok(loaded)
     }
 
+    /// The repository of this very worktree, for somebody who comes back again and again: warnings are not told.
+    pub fn runner_at(&self, worktree: &Path, texts: Texts) -> Result<Runner, CliError> {
+        let session = self.open_in(Repo::at(worktree)?, texts, Mistakes::Refuse)?;
+        Ok(session.into_runner().0)
+    }
+
     fn open(&self, texts: Texts, mistakes: Mistakes) -> Result<Session, CliError> {
-        let repo = Repo::discover(&Self::here()?)?;
+        self.open_in(Repo::discover(&Self::here()?)?, texts, mistakes)
+    }
+
+    fn open_in(&self, repo: Repo, texts: Texts, mistakes: Mistakes) -> Result<Session, CliError> {
         let root = repo.root();
         let loaded = self.load(Some(&root), texts, mistakes)?;
         let info = RepoInfo {

@@ -76,11 +76,14 @@ fn story(store: &Store, view: &View, finding: &Finding) -> Result<Story, CliErro
     let placed = view.finding_index(id.as_str()).and_then(|index| view.placed_by(index));
     let placed = placed.and_then(|run| view.run(run).id.parse().ok()).unwrap_or_else(|| last.clone());
     let reported = store.reported(last, id)?;
-    let flips = store.output(last)?.map(|output| output.flip_flops).unwrap_or_default();
+    let output = store.output(last)?;
+    let carried_from = output.as_ref().and_then(|output| output.coverage.carried_from(id)).cloned();
+    let flips = output.map(|output| output.flip_flops).unwrap_or_default();
     Ok(Story {
         history: store.dispositions(id)?,
         reported: place(last, reported.as_ref().unwrap_or(finding)),
         place: place(&placed, finding),
+        carried_from,
         undoes: flips.into_iter().find(|flip| flip.finding_id == *id).map(|flip| flip.undoes),
     })
 }

@@ -11,7 +11,8 @@ use crate::config::Texts;
 use crate::domain::SCHEMA_VERSION;
 use crate::domain::text::{count, one_line};
 use crate::report::json;
-use crate::store::{Pruned, Report, Store};
+use crate::runner::{Cleared, Keep};
+use crate::store::{Report, Store};
 
 /// Arguments of `store`.
 #[derive(Debug, Args)]
@@ -36,12 +37,13 @@ enum Command {
     },
     /// Remove the journals and snapshots of old runs; findings, results and decisions stay
     Prune {
-        /// Keep runs that changed within this many days
-        #[arg(long, value_name = "DAYS", default_value_t = 30)]
-        keep_days: u32,
-        /// Keep this many of the newest runs whatever their age
-        #[arg(long, value_name = "N", default_value_t = 100)]
-        keep_runs: usize,
+        /// Only runs that have not changed for so long, as in 90d, 12w or 1y; with --keep both must hold. With neither,
+        /// [retention] of the settings says what is old
+        #[arg(long, value_name = "AGE", alias = "keep-days", value_parser = parse_days)]
+        older_than: Option<u32>,
+        /// Keep this many of the newest runs
+        #[arg(long, value_name = "N", alias = "keep-runs")]
+        keep: Option<usize>,
         /// Only say what would be removed
         #[arg(long)]
         dry_run: bool,
@@ -59,8 +61,12 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         }
         Command::Verify { format } => report(&session.store, &session.store.verify()?, *format),
         Command::Repair { format } => report(&session.store, &session.store.repair()?, *format),
-        Command::Prune { keep_days, keep_runs, dry_run, format } => {
-            prune(&session, *keep_days, *keep_runs, *dry_run, *format)
+        Command::Prune { older_than, keep, dry_run, format } => {
+            let keep = match (older_than, keep) {
+                (None, None) => Keep::from(session.loaded.settings.retention),
+                (days, runs) => Keep { days: *days, runs: *runs },
+            };
+            prune(session, keep, *dry_run, *format)
         }
     }
 }
@@ -126,37 +132,86 @@ fn report(store: &Store, report: &Report, format: PlainFormat) -> Result<Exit, C
     Ok(if report.is_clean() { Exit::Done } else { Exit::Incomplete })
 }
 
-fn prune(
-    session: &Session,
-    keep_days: u32,
-    keep_runs: usize,
-    dry_run: bool,
-    format: PlainFormat,
-) -> Result<Exit, CliError> {
-    let pruned: Pruned = session.store.prune(Some(keep_days), Some(keep_runs), session.ambient.now(), dry_run)?;
-    let kept = session.repo.kept()?;
-    let released: Vec<_> = pruned.runs.iter().filter(|run| kept.contains(run)).collect();
-    if !dry_run {
-        for run in &released {
-            session.repo.release(run)?;
+/// An age in days.
+fn parse_days(text: &str) -> Result<u32, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let days = match unit {
+        "" | "d" => 1,
+        "w" => 7,
+        "y" => 365,
+        _ => return Err("write a number with d, w or y, as in 90d".to_owned()),
+    };
+    let days = number.parse::<u32>().ok().and_then(|number| number.checked_mul(days));
+    days.ok_or_else(|| "write a number with d, w or y, as in 90d".to_owned())
+}
+
+/// Bytes for a person.
+fn size(bytes: u64) -> String {
+    let mut size = bytes as f64;
+    for unit in ["bytes", "kB", "MB"] {
+        if size < 1000.0 {
+            return if unit == "bytes" { count(bytes as usize, "byte") } else { format!("{size:.1} {unit}") };
         }
+        size /= 1000.0;
     }
+    format!("{size:.1} GB")
+}
+
+fn prune(session: Session, keep: Keep, dry_run: bool, format: PlainFormat) -> Result<Exit, CliError> {
+    let (runner, _) = session.into_runner();
+    let cleared = runner.prune(keep, dry_run)?;
+    let Cleared { pruned, snapshots, held, worktrees } = &cleared;
+    let left = runner.store.bytes();
     match format {
         PlainFormat::Json => output::print_json(&json::versioned([
             ("dry_run", json!(dry_run)),
             ("journals", json!(pruned.journals)),
             ("lines", json!(pruned.lines)),
             ("bytes", json!(pruned.bytes)),
-            ("snapshots", json!(released)),
+            ("snapshots", json!(snapshots)),
+            ("snapshots_held", json!(held)),
+            ("worktrees", json!(worktrees)),
+            ("store_bytes", json!(left)),
         ]))?,
-        PlainFormat::Text => output::print(&format!(
-            "{} {}, {}, {}, {} bytes\n",
-            if dry_run { "would remove" } else { "removed" },
-            count(pruned.journals, "journal"),
-            count(pruned.lines, "replaced line"),
-            count(released.len(), "snapshot"),
-            pruned.bytes
-        ))?,
+        PlainFormat::Text => {
+            let mut said = format!(
+                "{} {}, {}, {}, {}: {}\n",
+                if dry_run { "would remove" } else { "removed" },
+                count(pruned.journals, "journal"),
+                count(pruned.lines, "replaced line"),
+                count(snapshots.len(), "snapshot"),
+                count(*worktrees, "leftover worktree"),
+                size(pruned.bytes)
+            );
+            if *held > 0 {
+                said.push_str(&format!(
+                    "kept {} of old runs: findings stand in their code\n",
+                    count(*held, "snapshot")
+                ));
+            }
+            said.push_str(&format!("the store has {}\n", size(left)));
+            output::print(&said)?;
+        }
     }
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_and_sizes_are_for_people() {
+        for (text, days) in [("90d", Some(90)), ("12w", Some(84)), ("2y", Some(730)), ("7", Some(7)), ("0d", Some(0))] {
+            assert_eq!(parse_days(text).ok(), days, "{text}");
+        }
+        for text in ["", "d", "-1d", "1h", "90 d", "99999999999", "4294967295w"] {
+            assert!(parse_days(text).is_err(), "{text}");
+        }
+        for (bytes, text) in
+            [(0, "0 bytes"), (1, "1 byte"), (1500, "1.5 kB"), (2_340_000, "2.3 MB"), (5_000_000_000, "5.0 GB")]
+        {
+            assert_eq!(size(bytes), text);
+        }
+    }
 }

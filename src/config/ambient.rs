@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::domain::{RunId, Time};
+use crate::domain::{FixId, RunId, Time};
 
 /// Where moments and ids come from: the system, or a test.
 #[derive(Debug)]
@@ -68,7 +68,18 @@ impl Ambient {
 
     /// A run id nobody has.
     pub fn run_id(&self) -> RunId {
-        let ulid = match &self.0 {
+        RunId::try_from(format!("ar_{}", self.ulid()))
+            .unwrap_or_else(|error| unreachable!("a ULID is 26 letters: {error}"))
+    }
+
+    /// The id of a fix that nobody has.
+    pub fn fix_id(&self) -> FixId {
+        FixId::try_from(format!("fx_{}", self.ulid()))
+            .unwrap_or_else(|error| unreachable!("a ULID is 26 letters: {error}"))
+    }
+
+    fn ulid(&self) -> ulid::Ulid {
+        match &self.0 {
             Kind::System => ulid::Ulid::generate(),
             Kind::Started { state } => {
                 let state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -81,7 +92,6 @@ impl Ambient {
                 let milliseconds = u64::try_from(state.0.as_millisecond()).unwrap_or(0);
                 ulid::Ulid::from_parts(milliseconds, state.1)
             }
-        };
-        RunId::try_from(format!("ar_{ulid}")).unwrap_or_else(|error| unreachable!("a ULID is 26 letters: {error}"))
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! are checked alike and the documentation cannot forget a key (a test holds it against `assets/config.toml`).
 
 use super::Dollars;
-use crate::domain::{Priority, Scope};
+use crate::domain::{Hours, Priority, Scope};
 
 /// Who may set a key besides the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum Trust {
 pub enum Form {
     /// Any text that is not empty.
     Text,
+    /// Any text; an empty one is nobody.
+    Name,
     Flag,
     Count {
         min: u64,
@@ -42,6 +44,10 @@ pub enum Form {
     Variable,
     /// A program and its arguments.
     Program,
+    /// Some of these words, or none.
+    Choices(&'static [&'static str]),
+    /// Hours of the day, as `22:00-07:00`, or nothing.
+    Hours,
 }
 
 /// A setting.
@@ -89,6 +95,22 @@ pub const KEYS: &[Key] = &[
     key("budget.run_cost", Form::Money { max: 1_000_000 }, Trust::User),
     key("budget.day_tokens", Form::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
     key("budget.day_cost", Form::Money { max: 1_000_000 }, Trust::User),
+    key("policy.finish_from", Form::Count { min: 0, max: 101 }, Trust::User),
+    key("retention.keep_days", Form::Count { min: 0, max: 36_500 }, Trust::User),
+    key("retention.keep_runs", Form::Count { min: 0, max: 1_000_000_000 }, Trust::User),
+    key("watch.on", Form::Choices(&["commit", "amend", "rebase", "checkout", "worktree"]), Trust::User),
+    key("watch.quiet_seconds", Form::Count { min: 0, max: 86_400 }, Trust::User),
+    key("watch.interval_seconds", Form::Count { min: 0, max: 86_400 }, Trust::User),
+    key("watch.min_changed_lines", Form::Count { min: 0, max: 1_000_000 }, Trust::User),
+    key("watch.quiet_hours", Form::Hours, Trust::User),
+    key("watch.ignored_paths", Form::Patterns, Trust::Repository),
+    key("watch.reviewer", Form::Text, Trust::User),
+    key("watch.day_tokens", Form::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
+    key("watch.day_cost", Form::Money { max: 1_000_000 }, Trust::User),
+    key("watch.poll", Form::Flag, Trust::User),
+    key("watch.poll_seconds", Form::Count { min: 1, max: 3600 }, Trust::User),
+    key("resolve.reviewer", Form::Name, Trust::User),
+    key("resolve.follow_ups", Form::Count { min: 0, max: 2 }, Trust::User),
 ];
 
 /// The key of this name.
@@ -122,7 +144,7 @@ impl Form {
     /// What may stand there, for a person.
     pub fn allowed(self) -> String {
         match self {
-            Form::Text => "a text in quotes".to_owned(),
+            Form::Text | Form::Name => "a text in quotes".to_owned(),
             Form::Flag => "true or false".to_owned(),
             Form::Count { min, max } => format!("a whole number from {min} to {max}"),
             Form::Money { max } => format!("an amount of US dollars from 0 to {max}, as in 0.5"),
@@ -137,6 +159,11 @@ impl Form {
             Form::Address => "\"https://...\" or \"http://...\", without a name or a key in it".to_owned(),
             Form::Variable => "the name of a variable, as in \"ANTHROPIC_API_KEY\"".to_owned(),
             Form::Program => "a list: [\"program\", \"argument\"]".to_owned(),
+            Form::Choices(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+                format!("a list with any of {}", words.join(", "))
+            }
+            Form::Hours => "hours as in \"22:00-07:00\", or \"\"".to_owned(),
         }
     }
 
@@ -144,7 +171,9 @@ impl Form {
     pub fn check(self, value: Value) -> Result<Value, String> {
         match (self, &value) {
             (Form::Text, Value::Text(text)) if text.is_empty() => Err("is empty".to_owned()),
-            (Form::Text, Value::Text(_)) | (Form::Flag, Value::Flag(_)) | (Form::Patterns, Value::List(_)) => Ok(value),
+            (Form::Text | Form::Name, Value::Text(_))
+            | (Form::Flag, Value::Flag(_))
+            | (Form::Patterns, Value::List(_)) => Ok(value),
             (Form::Count { min, max }, Value::Count(count)) if !(min..=max).contains(count) => {
                 Err(format!("{count} is out of range"))
             }
@@ -171,6 +200,14 @@ impl Form {
             (Form::Variable, Value::Text(_)) => Err("is not the name of a variable".to_owned()),
             (Form::Program, Value::List(words)) if words.first().is_some_and(|word| !word.is_empty()) => Ok(value),
             (Form::Program, _) => Err("is no command".to_owned()),
+            (Form::Choices(words), Value::List(list)) => {
+                match list.iter().find(|word| !words.contains(&word.as_str())) {
+                    Some(word) => Err(format!("{word:?} is not allowed")),
+                    None => Ok(value),
+                }
+            }
+            (Form::Hours, Value::Text(text)) if text.is_empty() => Ok(value),
+            (Form::Hours, Value::Text(text)) => text.parse::<Hours>().map(|_| value),
             _ => Err("has a value of the wrong sort".to_owned()),
         }
     }
@@ -184,7 +221,7 @@ impl Form {
                 _ => return Err(format!("{text:?} is neither true nor false")),
             },
             Form::Count { .. } => Value::Count(text.parse().map_err(|_| format!("{text:?} is no whole number"))?),
-            Form::Patterns => {
+            Form::Patterns | Form::Choices(_) => {
                 Value::List(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
             }
             Form::Money { .. } => {
@@ -192,12 +229,14 @@ impl Form {
                 Value::Money(amount.ok_or_else(|| format!("{text:?} is no amount of money"))?)
             }
             Form::Text
+            | Form::Name
             | Form::Words(_)
             | Form::Scope
             | Form::FailOn
             | Form::Address
             | Form::Variable
-            | Form::Program => Value::Text(text.to_owned()),
+            | Form::Program
+            | Form::Hours => Value::Text(text.to_owned()),
         };
         self.check(value)
     }
@@ -273,6 +312,13 @@ mod tests {
             (Form::Program, list(&[]), false),
             (Form::Program, list(&[""]), false),
             (Form::Program, text("claude -p"), false),
+            (Form::Choices(&["a", "b"]), list(&[]), true),
+            (Form::Choices(&["a", "b"]), list(&["b", "a"]), true),
+            (Form::Choices(&["a", "b"]), list(&["c"]), false),
+            (Form::Choices(&["a", "b"]), text("a"), false),
+            (Form::Hours, text(""), true),
+            (Form::Hours, text("22:00-07:00"), true),
+            (Form::Hours, text("22-07"), false),
         ] {
             assert_eq!(form.check(value.clone()).is_ok(), good, "{form:?}: {value:?}");
         }
@@ -305,6 +351,9 @@ mod tests {
             ("budget.day_cost", "2.5", Dollars::new(2.5).map(Value::Money)),
             ("budget.day_cost", "-2.5", None),
             ("budget.day_cost", "lots", None),
+            ("watch.on", "commit, worktree", Some(Value::List(vec!["commit".to_owned(), "worktree".to_owned()]))),
+            ("watch.on", "push", None),
+            ("watch.quiet_hours", "22:00-07:00", Some(Value::Text("22:00-07:00".to_owned()))),
             ("ignored_paths", "a/, *.snap,", Some(Value::List(vec!["a/".to_owned(), "*.snap".to_owned()]))),
         ] {
             assert_eq!(KEYS[find(name).expect(name)].form.parse(text).ok(), expected, "{name}={text}");

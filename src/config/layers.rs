@@ -12,7 +12,11 @@ use super::document::{self, Document, Links, Shape};
 use super::error::{ConfigError, Place};
 use super::keys::{self, Form, KEYS, Trust, Value};
 use super::reviewers::{self, Parsed};
-use super::{BudgetSettings, ColorChoice, Dollars, Paths, Settings, WindowSettings, embedded};
+use super::strictness::Strictness;
+use super::{
+    BudgetSettings, ColorChoice, Dollars, Paths, PolicySettings, ResolveSettings, RetentionSettings, Settings,
+    WatchSettings, WindowSettings, embedded,
+};
 use crate::domain::text;
 
 /// The repository's own settings file.
@@ -60,6 +64,16 @@ pub enum Origin {
     Repository(Place),
     Environment(Place),
     Flag(Place),
+}
+
+impl Origin {
+    /// Where it stands; a default stands in this program.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Default => None,
+            Self::User(place) | Self::Repository(place) | Self::Environment(place) | Self::Flag(place) => Some(place),
+        }
+    }
 }
 
 /// A setting in force.
@@ -123,6 +137,13 @@ pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
         Ok(None) => {}
         Err(error) => loading.mistake(Layer::User, error)?,
     }
+    if inputs.texts != Texts::None {
+        match Document::read(inputs.paths.smells_file(), Links::Follow) {
+            Ok(Some(user)) => loading.smells_file(&user)?,
+            Ok(None) => {}
+            Err(error) => loading.mistake(Layer::User, error)?,
+        }
+    }
     if let Some(worktree) = inputs.worktree {
         match Document::read(worktree.join(REPOSITORY_FILE), Links::Refuse) {
             Ok(Some(repository)) => loading.file(&repository, Layer::Repository)?,
@@ -145,13 +166,6 @@ pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
         if let Some(index) = keys::find(name) {
             let value = checked(&KEYS[index], given, &place)?;
             loading.settings[index] = Some((value, Origin::Flag(place)));
-        }
-    }
-    if inputs.texts != Texts::None {
-        match Document::read(inputs.paths.smells_file(), Links::Follow) {
-            Ok(Some(user)) => loading.smells_file(&user)?,
-            Ok(None) => {}
-            Err(error) => loading.mistake(Layer::User, error)?,
         }
     }
     loading.unsound_patterns();
@@ -250,7 +264,10 @@ impl Loading {
                         }
                     }
                 }
-                (group @ ("window" | "budget"), DeValue::Table(fields)) => {
+                (
+                    group @ ("window" | "budget" | "policy" | "retention" | "watch" | "resolve"),
+                    DeValue::Table(fields),
+                ) => {
                     for (field, value) in fields {
                         let name = format!("{group}.{}", field.get_ref());
                         if let Err(error) = self.value(document, layer, &name, field.span().start, value) {
@@ -311,10 +328,7 @@ impl Loading {
         if let (Layer::Repository, Some((users, Origin::User(_)))) = (layer, &self.settings[index])
             && keys::hides_more(name, &value, users)
         {
-            self.warnings.push(format!(
-                "{}: {name}: not obeyed; a repository may only make it stricter than your own value",
-                text::one_line(&document.place(start).to_string()),
-            ));
+            self.warnings.push(not_stricter(&layer.origin(document.place(start)), name));
             return Ok(());
         }
         self.settings[index] = Some((value, layer.origin(document.place(start))));
@@ -324,13 +338,35 @@ impl Loading {
     /// A `[smells]` table of a settings file.
     fn smells(&mut self, document: &Document, over: &DeTable<'_>, layer: Layer) -> Result<(), ConfigError> {
         document::check_shape(document, over, &document::embedded(embedded::SMELLS), "smells")?;
-        let changed = thresholds(document, over, layer);
+        let Some(toml::Value::Table(mut table)) = document::owned(document)?.remove("smells") else { return Ok(()) };
+        let mut changed = thresholds(document, over, layer);
+        if layer == Layer::Repository {
+            self.refuse_looser(&mut table, &mut changed);
+        }
         self.thresholds.retain(|(key, ..)| changed.iter().all(|(other, ..)| other != key));
         self.thresholds.extend(changed);
-        if let Some(toml::Value::Table(table)) = document::owned(document)?.remove("smells") {
-            self.smells.push(table);
-        }
+        self.smells.push(table);
         Ok(())
+    }
+
+    /// Takes out of a repository's thresholds, once those of the user are known, what is looser than the user's own.
+    fn refuse_looser(&mut self, theirs: &mut toml::Table, changed: &mut Vec<(String, String, Origin)>) {
+        let mut users = toml::Table::new();
+        self.smells.iter().for_each(|own| document::merge(&mut users, own.clone()));
+        let strictness = Strictness::of(embedded::SMELLS);
+        for (group, keys) in theirs {
+            let (Some(own), toml::Value::Table(keys)) = (users.get(group), keys) else { continue };
+            keys.retain(|name, value| {
+                let looser =
+                    own.get(name).is_some_and(|own| strictness.is_looser(&format!("{group}.{name}"), value, own));
+                if looser {
+                    let key = format!("smells.{group}.{name}");
+                    let refused = changed.extract_if(.., |(other, ..)| *other == key);
+                    self.warnings.extend(refused.map(|(key, _, origin)| not_stricter(&origin, &key)));
+                }
+                !looser
+            });
+        }
     }
 
     /// The user's own `smells.toml`: below every `[smells]` table.
@@ -394,6 +430,28 @@ impl Loading {
                 day_tokens: Some(values.count("budget.day_tokens")).filter(|tokens| *tokens > 0),
                 day_cost: Some(values.money("budget.day_cost")).filter(|cost| *cost > Dollars::ZERO),
             },
+            policy: PolicySettings { finish_from: values.count("policy.finish_from") as u32 },
+            retention: RetentionSettings {
+                keep_days: Some(values.count("retention.keep_days") as u32).filter(|days| *days > 0),
+                keep_runs: Some(values.count("retention.keep_runs") as usize).filter(|runs| *runs > 0),
+            },
+            watch: WatchSettings {
+                on: values.list("watch.on").iter().filter_map(|word| word.parse().ok()).collect(),
+                quiet_seconds: values.count("watch.quiet_seconds"),
+                interval_seconds: values.count("watch.interval_seconds"),
+                min_changed_lines: values.count("watch.min_changed_lines"),
+                quiet_hours: values.text("watch.quiet_hours").parse().ok(),
+                ignored_paths: values.list("watch.ignored_paths"),
+                reviewer: Some(values.text("watch.reviewer")).filter(|name| name != "auto"),
+                day_tokens: Some(values.count("watch.day_tokens")).filter(|tokens| *tokens > 0),
+                day_cost: Some(values.money("watch.day_cost")).filter(|cost| *cost > Dollars::ZERO),
+                poll: values.flag("watch.poll"),
+                poll_seconds: values.count("watch.poll_seconds").max(1),
+            },
+            resolve: ResolveSettings {
+                reviewer: Some(values.text("resolve.reviewer")).filter(|name| !name.is_empty()),
+                follow_ups: values.count("resolve.follow_ups") as u32,
+            },
             reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
             smells,
             keymap,
@@ -408,6 +466,12 @@ impl Loading {
         let Self { thresholds, warnings, mistaken, .. } = self;
         Loaded { settings, shown, thresholds, reviewers, warnings, mistaken }
     }
+}
+
+/// The warning about a repository's value that is looser than the user's own.
+fn not_stricter(theirs: &Origin, key: &str) -> String {
+    let place = theirs.place().map(ToString::to_string).unwrap_or_default();
+    format!("{}: {key}: not obeyed; a repository may only make it stricter than your own value", text::one_line(&place))
 }
 
 /// A reviewer's settings, each with the place that set it.

@@ -13,6 +13,7 @@ mod money;
 mod paths;
 mod prompts;
 mod reviewers;
+mod strictness;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +30,7 @@ pub use reviewers::{Dialect, KeySource, ReviewerKind, ReviewerSettings, SummaryB
 
 use std::collections::BTreeMap;
 
-use crate::domain::{Priority, Scope};
+use crate::domain::{Hours, Movement, Priority, Scope};
 
 /// When commands print in colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,6 +59,10 @@ pub struct Settings {
     pub color: ColorChoice,
     pub window: WindowSettings,
     pub budget: BudgetSettings,
+    pub policy: PolicySettings,
+    pub retention: RetentionSettings,
+    pub watch: WatchSettings,
+    pub resolve: ResolveSettings,
     /// The user's `[reviewers]` tables by name; `builtin` needs none.
     pub reviewers: BTreeMap<String, ReviewerSettings>,
     /// `assets/smells.toml` with the user's and the repository's changes laid over it, as TOML.
@@ -85,6 +90,48 @@ pub struct BudgetSettings {
     /// Tokens of all runs since midnight.
     pub day_tokens: Option<u64>,
     pub day_cost: Option<Dollars>,
+}
+
+/// What the harness does about runs that newer code makes old; see `assets/config.toml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PolicySettings {
+    /// See `policy::supersede::FinishRule`; in percent.
+    pub finish_from: u32,
+}
+
+/// Which runs keep their journals and snapshots; see `assets/config.toml`. `None` is for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetentionSettings {
+    pub keep_days: Option<u32>,
+    pub keep_runs: Option<usize>,
+}
+
+/// What is reviewed without being asked for, and how often; see `assets/config.toml`. `None` is no limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchSettings {
+    pub on: Vec<Movement>,
+    pub quiet_seconds: u64,
+    pub interval_seconds: u64,
+    pub min_changed_lines: u64,
+    pub quiet_hours: Option<Hours>,
+    /// Globs in the syntax of .gitignore: files whose movement is none.
+    pub ignored_paths: Vec<String>,
+    /// `None` for the default reviewer.
+    pub reviewer: Option<String>,
+    /// Of a day, all runs counted.
+    pub day_tokens: Option<u64>,
+    pub day_cost: Option<Dollars>,
+    pub poll: bool,
+    pub poll_seconds: u64,
+}
+
+/// How fixes are made; see `assets/config.toml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolveSettings {
+    /// `None`: only exact suggestions are put in.
+    pub reviewer: Option<String>,
+    /// How often a patch is made again because its review found fault with it.
+    pub follow_ups: u32,
 }
 
 impl Default for Settings {

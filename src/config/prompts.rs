@@ -3,7 +3,7 @@
 //! | file | placeholders, those in brackets optional |
 //! |---|---|
 //! | `system.md` | none: who the reviewer is, what to report and how |
-//! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `later`] |
+//! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `known`, `later`] |
 //! | `more.md` | `diff`, [`later`] |
 //! | `turn-investigate.md`, `turn-analyse.md`, `turn-finish.md` | [`turn`, `of`] |
 //! | `last.md`, `cut.md`, `retry-empty.md`, `agent.md` | none |
@@ -12,6 +12,9 @@
 //! | `summarize.md` | `text`, [`tokens`] |
 //! | `masked.md` | `call`, [`tokens`] |
 //! | `critic.md` | `finding`, `code` |
+//! | `resolve.md`, `resolve-agent.md`, `resolve-edits.md` | none: who makes a fix, and how |
+//! | `resolve-task.md` | `findings`, [`code`, `again`] |
+//! | `resolve-refused.md` | `reasons` |
 //!
 //! Invariants: a repository sets none of them; a text that is loaded can be rendered; a value is never expanded again,
 //! whatever stands in it.
@@ -58,7 +61,7 @@ prompts! {
     /// Who the reviewer is, what to report and how.
     System "system" [] [],
     /// The pinned task.
-    Task "task" ["diff"] ["scope", "rules", "patterns", "later"],
+    Task "task" ["diff"] ["scope", "rules", "patterns", "known", "later"],
     /// The next part of the diff.
     More "more" ["diff"] ["later"],
     TurnInvestigate "turn-investigate" [] ["turn", "of"],
@@ -81,6 +84,16 @@ prompts! {
     Critic "critic" ["finding", "code"] [],
     /// For agents that bring their own tools.
     Agent "agent" [] [],
+    /// Who makes a fix, and what a fix is.
+    Resolve "resolve" [] [],
+    /// For agents that make a fix in a copy.
+    ResolveAgent "resolve-agent" [] [],
+    /// For models that make a fix by saying what to replace.
+    ResolveEdits "resolve-edits" [] [],
+    /// What is to be fixed.
+    ResolveTask "resolve-task" ["findings"] ["code", "again"],
+    /// Edits that could not be made.
+    ResolveRefused "resolve-refused" ["reasons"] [],
 }
 
 /// A prompt with its values.
@@ -94,6 +107,8 @@ pub enum Prompt<'a> {
         rules: &'a str,
         /// Learned patterns; may be empty.
         patterns: &'a str,
+        /// Findings of earlier reviews in parts of the change that are not sent again; may be empty.
+        known: &'a str,
         diff: &'a str,
         /// What of the diff comes later; may be empty.
         later: &'a str,
@@ -142,6 +157,20 @@ pub enum Prompt<'a> {
         code: &'a str,
     },
     Agent,
+    Resolve,
+    ResolveAgent,
+    ResolveEdits,
+    ResolveTask {
+        /// The problems: ids, places, explanations.
+        findings: &'a str,
+        /// The code around them, for models without eyes of their own; may be empty.
+        code: &'a str,
+        /// What a review of an earlier attempt found; may be empty.
+        again: &'a str,
+    },
+    ResolveRefused {
+        reasons: &'a str,
+    },
 }
 
 impl<'a> Prompt<'a> {
@@ -163,6 +192,11 @@ impl<'a> Prompt<'a> {
             Self::Masked { .. } => PromptName::Masked,
             Self::Critic { .. } => PromptName::Critic,
             Self::Agent => PromptName::Agent,
+            Self::Resolve => PromptName::Resolve,
+            Self::ResolveAgent => PromptName::ResolveAgent,
+            Self::ResolveEdits => PromptName::ResolveEdits,
+            Self::ResolveTask { .. } => PromptName::ResolveTask,
+            Self::ResolveRefused { .. } => PromptName::ResolveRefused,
         }
     }
 
@@ -172,10 +206,16 @@ impl<'a> Prompt<'a> {
         let number = |number: u64| Cow::Owned(number.to_string());
         match *self {
             Self::System | Self::Last | Self::Cut | Self::RetryEmpty | Self::Agent => Vec::new(),
-            Self::Task { scope, rules, patterns, diff, later } => vec![
+            Self::Resolve | Self::ResolveAgent | Self::ResolveEdits => Vec::new(),
+            Self::ResolveTask { findings, code, again } => {
+                vec![("findings", text(findings)), ("code", text(code)), ("again", text(again))]
+            }
+            Self::ResolveRefused { reasons } => vec![("reasons", text(reasons))],
+            Self::Task { scope, rules, patterns, known, diff, later } => vec![
                 ("scope", text(scope)),
                 ("rules", text(rules)),
                 ("patterns", text(patterns)),
+                ("known", text(known)),
                 ("diff", text(diff)),
                 ("later", text(later)),
             ],
@@ -312,6 +352,7 @@ mod tests {
                 scope: "=scope=",
                 rules: "=rules=",
                 patterns: "=patterns=",
+                known: "=known=",
                 diff: "=diff=",
                 later: "=later=",
             },
@@ -329,6 +370,11 @@ mod tests {
             Prompt::Masked { call: "=call=", tokens: 73 },
             Prompt::Critic { finding: "=finding=", code: "=code=" },
             Prompt::Agent,
+            Prompt::Resolve,
+            Prompt::ResolveAgent,
+            Prompt::ResolveEdits,
+            Prompt::ResolveTask { findings: "=findings=", code: "=code=", again: "=again=" },
+            Prompt::ResolveRefused { reasons: "=reasons=" },
         ]
     }
 
@@ -357,8 +403,14 @@ mod tests {
     fn a_value_is_never_expanded_again() {
         let prompts = Prompts::default();
         let hostile = "{{later}} {{diff}} {{scope}}";
-        let rendered =
-            prompts.render(&Prompt::Task { scope: hostile, rules: "", patterns: " ", diff: hostile, later: "LATER" });
+        let rendered = prompts.render(&Prompt::Task {
+            scope: hostile,
+            rules: "",
+            patterns: " ",
+            known: "",
+            diff: hostile,
+            later: "LATER",
+        });
         assert_eq!(rendered.matches(hostile).count(), 2, "{rendered}");
         assert_eq!(rendered.matches("LATER").count(), 1, "{rendered}");
         assert!(rendered.contains("<rules>\nnone\n</rules>") && rendered.contains("<patterns>\nnone\n"), "{rendered}");

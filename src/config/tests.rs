@@ -23,7 +23,7 @@ fn load_with(user: &str, repository: &str) -> Result<Loaded, ConfigError> {
 /// Another value than the default that the form accepts.
 fn other_value(form: Form) -> String {
     match form {
-        Form::Text => "\"other\"".to_owned(),
+        Form::Text | Form::Name => "\"other\"".to_owned(),
         Form::Flag => "true".to_owned(),
         Form::Count { min, .. } => (min + 1).to_string(),
         Form::Words(words) => format!("{:?}", words.last().expect("a word")),
@@ -33,6 +33,8 @@ fn other_value(form: Form) -> String {
         Form::Patterns | Form::Program => "[\"other\"]".to_owned(),
         Form::Address => "\"https://models.example.org/v1\"".to_owned(),
         Form::Variable => "\"SOME_KEY\"".to_owned(),
+        Form::Choices(words) => format!("[{:?}]", words.last().expect("a word")),
+        Form::Hours => "\"22:00-07:00\"".to_owned(),
     }
 }
 

@@ -55,9 +55,18 @@ pub struct Material {
     pub left_out: Vec<LeftOut>,
 }
 
-/// The material of a change. `count` says how many tokens a text is.
-pub fn material(repo: &Repo, change: &Change, measure: Measure, count: &dyn Fn(&str) -> u64, mask: Mask) -> Material {
-    let mut files: Vec<&FileChange> = change.files.iter().collect();
+/// The material of a change. `count` says how many tokens a text is; `is_open` whether a file's hunk of this number is to
+/// be told: one that is not appears as long as it stands around one that is.
+pub fn material(
+    repo: &Repo,
+    change: &Change,
+    measure: Measure,
+    count: &dyn Fn(&str) -> u64,
+    mask: Mask,
+    is_open: &dyn Fn(&FileChange, usize) -> bool,
+) -> Material {
+    let open = |file: &&FileChange| (0..file.hunks.len()).any(|hunk| is_open(file, hunk));
+    let mut files: Vec<&FileChange> = change.files.iter().filter(open).collect();
     files.sort_by_key(|file| (rank(&file.path), &file.path));
     let mut material = Material::default();
     for file in files {
@@ -67,12 +76,13 @@ pub fn material(repo: &Repo, change: &Change, measure: Measure, count: &dyn Fn(&
             continue;
         }
         if !material.beyond.is_empty() {
-            let hunks = file.hunks.iter().map(|hunk| hunk.new_range()).collect();
-            material.beyond.push(FileCoverage { path: file.path.clone(), hunks });
+            let open = file.hunks.iter().enumerate().filter(|(hunk, _)| is_open(file, *hunk));
+            let hunks = open.map(|(_, hunk)| hunk.new_range()).collect();
+            material.beyond.push(FileCoverage { path: file.path.clone(), hunks, keys: Vec::new() });
             continue;
         }
         let rows = match diff::rows(repo, file, measure.context_lines, mask) {
-            Ok(rows) => rows,
+            Ok(rows) => blocks_with(rows, |hunk| is_open(file, hunk)),
             Err(unread) => {
                 material.left_out.push(leave_out(match unread {
                     Unread::TooLarge(_) => LeftOutReason::Oversized,
@@ -89,11 +99,18 @@ pub fn material(repo: &Repo, change: &Change, measure: Measure, count: &dyn Fn(&
             }
             match material.beyond.last_mut().filter(|last| last.path == part.path) {
                 Some(last) => last.hunks.extend(part.hunks),
-                None => material.beyond.push(FileCoverage { path: part.path, hunks: part.hunks }),
+                None => material.beyond.push(FileCoverage { path: part.path, hunks: part.hunks, keys: Vec::new() }),
             }
         }
     }
     material
+}
+
+/// The blocks in which there is a wanted hunk.
+fn blocks_with(rows: Vec<Row>, is_wanted: impl Fn(usize) -> bool) -> Vec<Row> {
+    let blocks = rows.chunk_by(|_, next| !next.is_header);
+    let wanted = blocks.filter(|block| block.iter().any(|row| row.hunk.is_some_and(|(hunk, _)| is_wanted(hunk))));
+    wanted.flatten().cloned().collect()
 }
 
 /// Greater is less worth reading first.

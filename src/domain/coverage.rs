@@ -1,8 +1,12 @@
 //! Coverage: what a run really put before its reviewer, and what it left out and why.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use super::text::count;
+use super::{FindingId, RunId};
 
 /// Lines of a file, both ends included, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -58,6 +62,13 @@ pub enum LeftOutReason {
     NotReached,
 }
 
+impl LeftOutReason {
+    /// Whether the file was to be reviewed and was not: what is missing then is the review, not a reason for one.
+    pub fn is_gap(self) -> bool {
+        matches!(self, Self::Unreadable | Self::NotReached)
+    }
+}
+
 impl fmt::Display for LeftOutReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -93,6 +104,22 @@ pub struct LeftOut {
 pub struct FileCoverage {
     pub path: String,
     pub hunks: Vec<LineRange>,
+    /// What each hunk is recognised by in a later run, in the order of `hunks`; empty in records of older versions, and
+    /// where the code could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<String>,
+}
+
+/// Hunks of a changed file that a run did not send again, because an earlier one has reviewed them as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedFile {
+    #[serde(flatten)]
+    pub file: FileCoverage,
+    /// The run that put them before the reviewer.
+    pub from: RunId,
+    /// Findings and held back reports that came along with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingId>,
 }
 
 /// Counts for a run record; a run's output has the lists as well.
@@ -102,18 +129,43 @@ pub struct Coverage {
     /// Changed files in scope, those left out included.
     pub files_total: u32,
     pub files_covered: u32,
-    /// Changed hunks in the files that were not left out.
+    /// Changed hunks in the files that were not left out, or only because of a gap ([`LeftOutReason::is_gap`]).
     pub hunks_total: u32,
     pub hunks_covered: u32,
+    /// Files of which nothing was sent, because all of their hunks are carried over.
+    pub files_carried: u32,
+    /// Hunks that an earlier run has reviewed as they are; they are not among the covered ones.
+    pub hunks_carried: u32,
+    /// Changed hunks in the files that the reviewer itself left out; those of files that the settings leave out are not
+    /// counted anywhere.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hunks_left_out: u32,
     /// Added lines that were put before the reviewer.
     pub lines_covered: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileCoverage>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<CarriedFile>,
 }
 
 impl Coverage {
+    /// Takes a file of the plan, with this many hunks, out of what is to be reviewed.
+    pub fn leave_out(&mut self, file: LeftOut, hunks: u32) {
+        if !file.reason.is_gap() {
+            self.hunks_total = self.hunks_total.saturating_sub(hunks);
+            self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
+        }
+        self.left_out.push(file);
+    }
+
+    /// Files that were to be reviewed, those with a gap included.
+    pub fn files_due(&self) -> u32 {
+        let out = self.left_out.iter().filter(|file| !file.reason.is_gap()).count();
+        self.files_total.saturating_sub(u32::try_from(out).unwrap_or(u32::MAX))
+    }
+
     /// The paths of files that should have been reviewed and could not be read.
     pub fn unreadable(&self) -> impl Iterator<Item = &str> {
         let unreadable = self.left_out.iter().filter(|file| file.reason == LeftOutReason::Unreadable);
@@ -122,6 +174,48 @@ impl Coverage {
 
     /// The counts without the lists, as a run record keeps them.
     pub fn counts(&self) -> Self {
-        Self { files: Vec::new(), left_out: Vec::new(), ..self.clone() }
+        Self { files: Vec::new(), left_out: Vec::new(), carried: Vec::new(), ..self.clone() }
     }
+
+    /// Puts carried hunks in, and counts them.
+    pub fn carry(&mut self, carried: &[CarriedFile]) {
+        let covered: HashSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+        let paths: HashSet<&str> = carried.iter().map(|carried| carried.file.path.as_str()).collect();
+        let left_out: HashSet<&str> = self.left_out.iter().map(|file| file.path.as_str()).collect();
+        let whole = paths.iter().filter(|path| !covered.contains(*path) && !left_out.contains(*path)).count();
+        let hunks: usize = carried.iter().map(|carried| carried.file.hunks.len()).sum();
+        self.files_carried = u32::try_from(whole).unwrap_or(u32::MAX);
+        self.hunks_carried = u32::try_from(hunks).unwrap_or(u32::MAX);
+        self.carried = carried.to_vec();
+    }
+
+    /// The hunks that this run or an earlier one has put before the reviewer as they are.
+    pub fn reviewed(&self) -> impl Iterator<Item = &FileCoverage> {
+        self.files.iter().chain(self.carried.iter().map(|carried| &carried.file))
+    }
+
+    /// `12 of 14 hunks carried over from ar_…`; `None` when none are.
+    pub fn carried_in_words(&self) -> Option<String> {
+        if self.hunks_carried == 0 {
+            return None;
+        }
+        let mut runs: Vec<&RunId> = self.carried.iter().map(|carried| &carried.from).collect();
+        runs.sort();
+        runs.dedup();
+        let from = match runs.as_slice() {
+            [] => String::new(),
+            [run] => format!(" from {run}"),
+            [.., newest] => format!(" from {newest} and {}", count(runs.len() - 1, "other run")),
+        };
+        Some(format!("{} of {} carried over{from}", self.hunks_carried, count(self.hunks_total as usize, "hunk")))
+    }
+
+    /// The run that a finding was carried over from, when no report of this run stands behind it.
+    pub fn carried_from(&self, finding: &FindingId) -> Option<&RunId> {
+        self.carried.iter().find(|carried| carried.findings.contains(finding)).map(|carried| &carried.from)
+    }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

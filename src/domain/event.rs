@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{CancelReason, ErrorClass, FileCoverage, Finding, FindingId, LeftOut, Rejected, Response, RunStatus, Time};
+use super::{
+    CancelReason, CarriedFile, ErrorClass, FileCoverage, Finding, FindingId, LeftOut, Rejected, Response, RunStatus,
+    Time,
+};
 
 word_enum!(
     /// What a turn of a conversation is for.
@@ -86,9 +89,17 @@ pub enum RunEvent {
     Covered {
         file: FileCoverage,
     },
+    /// Hunks that are not sent, because an earlier run has reviewed them as they are; the findings that come along with
+    /// them are recorded above this line.
+    Carried {
+        carried: Box<CarriedFile>,
+    },
     /// A file that could not be reviewed after all.
     LeftOut {
         file: LeftOut,
+        /// Changed hunks in it; 0 in journals of older versions.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        hunks: u32,
     },
     /// A line for a person.
     Note {
@@ -128,6 +139,14 @@ pub enum RunEvent {
         /// It was paid for by an earlier run of the same content.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         taken_over: bool,
+    },
+    /// The reviewer cannot go on: from this turn on another one is asked, until the attempt ends.
+    TookOver {
+        turn: u32,
+        /// Its name in the settings.
+        reviewer: String,
+        model: String,
+        reasoning_effort: String,
     },
     /// The provider makes us wait, or a request is sent again.
     Waiting {
@@ -203,4 +222,8 @@ pub enum RunEvent {
     /// A line of a newer revdeck.
     #[serde(other)]
     Unknown,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

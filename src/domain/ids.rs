@@ -1,4 +1,4 @@
-//! Ids of runs and findings, checked when they are parsed, so that an id can safely become a file name.
+//! Ids of runs, findings and fixes, checked when they are parsed, so that an id can safely become a file name.
 
 use std::fmt;
 
@@ -76,6 +76,10 @@ id!(
 id!(
     /// A finding: `f_` and 16 hexadecimal digits of a hash over kind, path and the code at the anchor.
     FindingId, "finding", "f_", "f_3b1f0c9d2a7e4851", (16..=16)
+);
+id!(
+    /// A fix: `fx_` and a ULID.
+    FixId, "fix", "fx_", "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0E", (26..=26)
 );
 
 /// BLAKE3 of the parts, each preceded by its length, as lower-case hexadecimal (64 digits).

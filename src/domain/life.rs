@@ -14,6 +14,8 @@ word_enum!(
         Muted = "muted",
         /// It is new, not urgent, and about lines that an earlier review of the change looked at as they are.
         Late = "late",
+        /// It is about a fix that is only offered.
+        OfAFix = "of_a_fix",
     }
 );
 
@@ -47,6 +49,15 @@ pub struct FlipFlop {
     pub finding_id: FindingId,
     /// The earlier one.
     pub undoes: FindingId,
+}
+
+/// A report that was recognised as a finding with another id than its own: in a file of another name, in edited code or
+/// in other words. What the code shows is the report; whoever carries it over starts from that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recognised {
+    pub finding_id: FindingId,
+    /// The id that kind, path and code give.
+    pub reported_as: FindingId,
 }
 
 word_enum!(

@@ -8,9 +8,13 @@ mod chat;
 mod coverage;
 mod event;
 mod finding;
+mod fix;
+mod handed;
 mod ids;
 mod life;
 mod model;
+mod movement;
+pub mod patch;
 mod reported;
 mod run;
 mod scope;
@@ -18,15 +22,20 @@ pub mod text;
 mod triage;
 
 pub use chat::{ChatRequest, Message, Response, Stop, ToolCall, ToolSpec};
-pub use coverage::{Coverage, FileCoverage, LeftOut, LeftOutReason, LineRange};
+pub use coverage::{CarriedFile, Coverage, FileCoverage, LeftOut, LeftOutReason, LineRange};
 pub use event::{JournalEntry, Opinion, RunEvent, ToolOutcome, TurnPhase, WindowUse};
 pub(crate) use finding::word_enum;
 pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, Suggestion};
-pub use ids::{BadId, FindingId, RunId, content_hash};
-pub use life::{FlipFlop, HeldBack, HeldBecause, Moved, Mute, MuteAction};
+pub use fix::{Fix, FixStatus, FixedFile, Touched, Unfixed};
+pub use handed::{Counted, Handed};
+pub use ids::{BadId, FindingId, FixId, RunId, content_hash};
+pub use life::{FlipFlop, HeldBack, HeldBecause, Moved, Mute, MuteAction, Recognised};
 pub use model::{Effort, Encoding};
+pub use movement::{Hours, Minute, Movement, Operation, WatchMode};
 pub use reported::{Rejected, Reported};
-pub use run::{CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage};
+pub use run::{
+    Answerer, CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage,
+};
 pub use scope::{BadScope, Scope};
 pub use triage::{Actor, Disposition, TriageAction};
 

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    Coverage, Finding, FindingId, FlipFlop, HeldBack, Moved, Priority, Rejected, RunId, SCHEMA_VERSION, Scope, Time,
+    Coverage, Finding, FindingId, FixId, FlipFlop, HeldBack, Moved, Priority, Recognised, Rejected, RunId,
+    SCHEMA_VERSION, Scope, Time,
 };
 
 word_enum!(
@@ -91,6 +92,15 @@ impl Usage {
     }
 }
 
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, more: Self) {
+        self.input = self.input.saturating_add(more.input);
+        self.cached = self.cached.saturating_add(more.cached);
+        self.output = self.output.saturating_add(more.output);
+        self.reasoning = self.reasoning.saturating_add(more.reasoning);
+    }
+}
+
 /// How long the phases took, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -99,6 +109,27 @@ pub struct PhaseTimings {
     pub snapshot_ms: u64,
     pub review_ms: u64,
     pub resolve_ms: u64,
+    /// From the request until the first byte of the first answer that the run paid for; absent where nobody answers in
+    /// tokens, and before the first answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_token_ms: Option<u64>,
+    /// From the request until the first finding was on record; absent while there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_finding_ms: Option<u64>,
+}
+
+/// Who gave answers of a run: its reviewer, or one that took over from it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answerer {
+    /// Its name in the settings.
+    pub reviewer: String,
+    /// By the provider's word, which may be more exact than the settings.
+    pub model: String,
+    pub reasoning_effort: String,
+    /// Answers that the run paid for.
+    pub turns: u32,
+    pub tokens: Usage,
 }
 
 /// Findings of a run by priority.
@@ -189,8 +220,12 @@ pub struct RunRecord {
     pub reasoning_effort: String,
     #[serde(default)]
     pub attempt: u32,
+    /// Reviews of patches that were made for its findings.
     #[serde(default)]
     pub follow_up_count: u32,
+    /// The fix whose patch it reviews: what it finds is not in the user's files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow_up_of: Option<FixId>,
     #[serde(default)]
     pub phase_timings: PhaseTimings,
     #[serde(default)]
@@ -202,6 +237,9 @@ pub struct RunRecord {
     pub cost: f64,
     #[serde(default)]
     pub window_peak: u64,
+    /// Who answered, in the order of their first answers; empty where nobody is asked in turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answered_by: Vec<Answerer>,
     #[serde(default)]
     pub saved_token_estimate: u64,
     /// Counts only; the lists are in the run's output.
@@ -221,6 +259,9 @@ pub struct RunRecord {
     /// itself was asked for and about stays as it is; `saved_token_estimate` adds up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reuse_count: u32,
+    /// Of `reuse_count`: while it was on its way. Before this was counted, all of them count as reused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub adopted_count: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reused_at: Option<Time>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -234,14 +275,26 @@ pub struct RunRecord {
     pub reused_from: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried_over_from: Option<RunId>,
+    /// The run that ended early and whose journal this one goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_from: Option<RunId>,
+    /// An older run that may finish first: what it yields is carried over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<RunId>,
+    /// Everything is sent, whatever earlier runs have reviewed: it was asked for with `--force`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
     /// A person has stopped it for a while; its worker asks for nothing until that is taken back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<CancelReason>,
-    /// What the person who cancelled said.
+    /// What the person who cancelled said; of a superseded run why it was not let finish.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cancel_note: String,
+    /// Why it goes on although newer code was asked about.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub finish_note: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_class: Option<ErrorClass>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -251,6 +304,9 @@ pub struct RunRecord {
 impl RunRecord {
     /// Changed paths kept in a record.
     pub const MAX_PATHS: usize = 200;
+    /// Begins the scope hash of a review of a fix: nobody who asks for a review is answered with one, and what it reports is
+    /// not in the user's files.
+    pub const OF_A_FIX: &'static str = "fix:";
     /// Finding ids kept in a record.
     pub const MAX_DIGESTS: usize = 200;
 
@@ -291,6 +347,9 @@ pub struct RunOutput {
     pub moved: Vec<Moved>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flip_flops: Vec<FlipFlop>,
+    /// Findings and held back reports that were reported under another id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recognised: Vec<Recognised>,
 }
 
 impl RunOutput {
@@ -306,6 +365,7 @@ impl RunOutput {
             held_back: Vec::new(),
             moved: Vec::new(),
             flip_flops: Vec::new(),
+            recognised: Vec::new(),
         }
     }
 }

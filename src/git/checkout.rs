@@ -144,8 +144,12 @@ impl Repo {
                 continue;
             }
             let path = entry.path();
-            remove(&path).map_err(io_error("delete", &path))?;
-            swept += 1;
+            match remove(&path) {
+                Ok(()) => swept += 1,
+                // Somebody else was at it.
+                Err(_) if path.symlink_metadata().is_err() => {}
+                Err(source) => return Err(io_error("delete", &path)(source)),
+            }
         }
         Ok(swept)
     }
@@ -263,7 +267,7 @@ fn is_about_the_name(error: &io::Error) -> bool {
 
 /// Whether a name stays in its folder and is not git's own, on any file system: some ignore case, trailing dots, what
 /// follows a colon, or characters that cannot be seen.
-fn is_harmless(name: &[u8]) -> bool {
+pub(super) fn is_harmless(name: &[u8]) -> bool {
     let folded: String =
         String::from_utf8_lossy(name).chars().filter(|c| !text::is_unsafe(*c)).flat_map(char::to_lowercase).collect();
     let stem = folded.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);

@@ -43,6 +43,9 @@ pub enum GitError {
     /// More than a checkout is made of; no work of people is as large.
     #[error("{commit} in {} has more than {limit} files", path.display())]
     TooManyFiles { commit: String, limit: usize, path: PathBuf },
+    /// A file that revdeck does not read or write for a fix: a link, something in a git dir, another repository.
+    #[error("{} is not touched: {why}", path.display())]
+    NotTouched { path: PathBuf, why: String },
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("cannot {action} in {}: {source}", path.display())]
@@ -102,7 +105,7 @@ impl GitError {
             {
                 "revdeck stores a snapshot as git objects and needs to write to .git".to_owned()
             }
-            Self::Io { .. } | Self::Git { .. } => return None,
+            Self::NotTouched { .. } | Self::Io { .. } | Self::Git { .. } => return None,
         })
     }
 

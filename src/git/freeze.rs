@@ -50,11 +50,8 @@ impl Repo {
     pub(super) fn freeze_worktree(&self, keep: Keep) -> Result<Frozen, GitError> {
         let root = self.worktree()?;
         let index = Index::read(&self.index, self.inner.path())?;
-        let config = self.inner.config().and_then(|mut config| config.snapshot());
-        let config = Settings::read(config.as_ref().ok());
-        let mut excludes = vec![self.inner.commondir().join("info").join("exclude")];
-        excludes.extend(config.excludes_file.clone());
-        let shared = Arc::new(Shared::new(excludes, config.compare.ignore_case));
+        let config = self.comparing();
+        let shared = self.excludes(&config);
         let seen = scan(&root, &index, config.compare, &shared)?;
         let head = self.head_tree()?;
         let overlay = staged(&self.inner, &index, head.as_ref()).map_err(self.failed("compare index and HEAD"))?;
@@ -85,6 +82,21 @@ impl Repo {
     }
 }
 
+impl Repo {
+    /// The rules about ignored files that hold in every folder.
+    pub(super) fn excludes(&self, config: &Settings) -> Arc<Shared> {
+        let mut excludes = vec![self.inner.commondir().join("info").join("exclude")];
+        excludes.extend(config.excludes_file.clone());
+        Arc::new(Shared::new(excludes, config.compare.ignore_case))
+    }
+
+    /// The settings in force.
+    pub(super) fn comparing(&self) -> Settings {
+        let config = self.inner.config().and_then(|mut config| config.snapshot());
+        Settings::read(config.as_ref().ok())
+    }
+}
+
 impl Frozen {
     /// Whether there is something to review or to tell.
     pub fn is_dirty(&self) -> bool {
@@ -93,8 +105,8 @@ impl Frozen {
 }
 
 /// The settings of git that decide how worktree and index compare.
-struct Settings {
-    compare: Compare,
+pub(super) struct Settings {
+    pub(super) compare: Compare,
     symlinks: bool,
     /// `core.autocrlf` is `true` or `input`.
     autocrlf: bool,

@@ -1,13 +1,15 @@
 //! Repository identity, snapshots, scopes, hunks, and reading from a snapshot.
 //!
-//! Invariants: the user's index, worktree, HEAD, stash and reflog are never touched; after a snapshot is taken,
-//! everything is read from its immutable objects.
+//! Invariants: the user's index, HEAD, stash and reflog are never touched, nor is the worktree but by [`Worktree`], for
+//! whoever was told to by a person; after a snapshot is taken, everything is read from its immutable objects.
 //!
 //! From the worktree to a [`Snapshot`]: `index` reads the index, `scan` says which files may differ from it (`ignored`
 //! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
 //! writes the tree, `change` compares it with the base (`promised` has git fetch what a partial clone lacks), `filter`
 //! leaves out what is not worth a review. `follow` tells what became of the files of one snapshot in another. And back
-//! into files: `checkout`, for programs that look around by themselves.
+//! into files: `checkout`, for programs that look around by themselves, and `harvest` what one of them changed there.
+//! `patch` lays changes over a snapshot, `worktree` puts them into the user's files. For watchers: `glance` tells cheaply
+//! whether anything moved, `roam` names the folders worth watching. [`hooks`] puts the hook in that asks for reviews.
 
 mod attributes;
 mod bytes;
@@ -17,23 +19,34 @@ mod error;
 mod filter;
 mod follow;
 mod freeze;
+mod glance;
+mod harvest;
+pub mod hooks;
 mod ignored;
 mod index;
 mod listing;
+mod patch;
 mod program;
 mod promised;
 mod read;
 mod repo;
+mod roam;
 mod scan;
 mod scope;
 mod snapshot;
 mod staged;
 mod trees;
+mod worktree;
 
 pub use checkout::Throwaway;
 pub use error::GitError;
 pub use filter::Judge;
 pub use follow::Altered;
+pub use glance::{Glance, Stance};
+pub use harvest::{Harvest, HarvestError, Most, Sown};
+pub use patch::{PatchText, Put};
+pub use roam::{Folders, Quiet};
+pub use worktree::{Permit, Present, Worktree};
 
 use std::path::PathBuf;
 

@@ -366,7 +366,7 @@ fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 /// Whether a folder is the worktree of a repository of its own, which git does not look into.
-fn is_repository(folder: &Path) -> bool {
+pub fn is_repository(folder: &Path) -> bool {
     let git: PathBuf = folder.join(".git");
     git.symlink_metadata().is_ok_and(|metadata| metadata.is_file() || git.join("HEAD").symlink_metadata().is_ok())
 }

@@ -1,7 +1,9 @@
-//! Pure projection: records in, a bounded ledger and details out. No IO, no clock; imports `domain` only.
+//! Pure projection: records in, a bounded ledger out, and the figures of [`metrics`]. No IO, no clock; imports `domain` only.
 //!
 //! Invariants: nothing to say is not one byte; never over the cap; always well-formed XML, one element a line, whole
 //! elements or none; no diff, no bodies, no history. Text from code and models is data: escaped, one line.
+
+pub mod metrics;
 
 use crate::domain::text::one_line;
 use crate::domain::{FindingId, FindingStatus, Priority, RunId, RunStatus, Time};
@@ -80,6 +82,8 @@ pub struct Ledger {
     pub text: String,
     /// As the caller's counter counts them.
     pub tokens: usize,
+    /// The ended run whose result it tells.
+    pub run: Option<RunId>,
     /// The findings that are named.
     pub surfaced: Vec<FindingId>,
     /// Elements that did not fit.
@@ -104,10 +108,10 @@ pub fn project(view: &LedgerView, world: &World, cap: usize, count: &dyn Fn(&str
 
     // In the order in which they are worth their place.
     let mut elements = Vec::new();
-    elements.extend(active.map(|run| Element { text: active_line(run, world), finding: None }));
-    elements.extend(latest.map(|run| Element { text: latest_line(run), finding: None }));
+    elements.extend(active.map(|run| Element { text: active_line(run, world), tells: Tells::Nothing }));
+    elements.extend(latest.map(|run| Element { text: latest_line(run), tells: Tells::Run(&run.id) }));
     elements.extend(
-        findings.into_iter().map(|finding| Element { text: finding_line(finding), finding: Some(&finding.id) }),
+        findings.into_iter().map(|finding| Element { text: finding_line(finding), tells: Tells::Finding(&finding.id) }),
     );
     if elements.is_empty() {
         return None;
@@ -123,13 +127,29 @@ pub fn project(view: &LedgerView, world: &World, cap: usize, count: &dyn Fn(&str
         ledger = Some((text, tokens));
     }
     let (text, tokens) = ledger?;
-    let surfaced = elements[..kept].iter().filter_map(|element| element.finding.cloned()).collect();
-    Some(Ledger { text, tokens, surfaced, left_out: elements.len() - kept })
+    let mut ledger = Ledger { text, tokens, run: None, surfaced: Vec::new(), left_out: elements.len() - kept };
+    for element in &elements[..kept] {
+        match element.tells {
+            Tells::Nothing => {}
+            Tells::Run(run) => ledger.run = Some(run.clone()),
+            Tells::Finding(finding) => ledger.surfaced.push(finding.clone()),
+        }
+    }
+    Some(ledger)
 }
 
 struct Element<'a> {
     text: String,
-    finding: Option<&'a FindingId>,
+    tells: Tells<'a>,
+}
+
+/// What an assistant knows once it has read an element.
+enum Tells<'a> {
+    /// Nothing that stays so.
+    Nothing,
+    /// How the run ended.
+    Run(&'a RunId),
+    Finding(&'a FindingId),
 }
 
 /// The newest run that ended and whose end still matters: one that was replaced or had nothing to do does not, nor does

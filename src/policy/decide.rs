@@ -7,11 +7,27 @@
 //! Two runs have one *lineage* when they ask the same question of moving code: the scope (`worktree`, `staged`,
 //! `branch:BASE`), branch, worktree and reviewer agree. Only within a lineage does a newer run replace an older one with
 //! another diff; `commit:`, `range:` and `all` name what they review and are never replaced by other content. The
-//! reviewer is part of the lineage so that an offline review never ends one that was paid for.
+//! reviewer is part of the lineage so that an offline review never ends one that was paid for. Which of the older runs
+//! may finish all the same is said in [`super::supersede`].
+//!
+//! What becomes of a request, the first line that fits (`--force` leaves out all but the first and the last):
+//!
+//! | there is | the request |
+//! |---|---|
+//! | nothing to review | is skipped |
+//! | an equivalent run that is under way | adopts it |
+//! | an equivalent run that has reviewed everything | reuses it |
+//! | as the last equivalent run one that a person stopped, or that used up its attempts, and no person asks | is skipped, with a pointer to it |
+//! | an equivalent run that was lost, failed or did a part, with attempts left | resumes it, the attempt counted |
+//! | anything else | is launched; what earlier runs have reviewed unchanged is carried over, see [`super::carry`] |
+//!
+//! A request that is adopted or reused leaves no record of its own: it stands in the record of the run that answers it,
+//! with its reason, its HEAD and the tokens that it saved. Only a duplicate that no run can answer is a `skipped` one.
 
-use crate::domain::{RunId, RunStatus, Scope};
+use crate::domain::{RunId, RunStatus, Scope, Source};
 
 use super::Liveness;
+use super::supersede::{FinishRule, Underway, Verdict, verdict};
 
 /// A run that was lost or has failed is taken up again until its worker was started this often.
 pub const MAX_ATTEMPTS: u32 = 3;
@@ -35,8 +51,28 @@ pub struct Request {
     pub left_out: usize,
     /// Review again although an equivalent review exists.
     pub force: bool,
+    pub asker: Asker,
+    /// What the settings say about older runs that are under way.
+    pub rule: FinishRule,
     /// Tokens the reviewer would be sent, estimated; 0 for the built-in reviewer.
     pub prompt_estimate: u64,
+}
+
+/// Whether a person waits for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    Person,
+    /// A watcher or a hook: it asks again and again, and takes no for an answer.
+    Automatic,
+}
+
+impl From<Source> for Asker {
+    fn from(source: Source) -> Self {
+        match source {
+            Source::Watch | Source::Hook => Self::Automatic,
+            Source::Cockpit | Source::Cli | Source::Assistant => Self::Person,
+        }
+    }
 }
 
 /// A run of the store, as far as decisions need it.
@@ -70,6 +106,9 @@ pub struct KnownRun<'a> {
     pub superseded_by: &'a str,
     /// Only looked at for equivalent runs that were lost, have failed or reviewed a part.
     pub resumable: Resumable,
+    /// How far it is; only looked at for active runs of the request's lineage. One of which it is not known may not
+    /// finish.
+    pub underway: Option<Underway>,
 }
 
 /// Whether somebody has asked for a run's end.
@@ -77,8 +116,10 @@ pub struct KnownRun<'a> {
 pub enum Ending {
     /// It goes on to its own end.
     NotAsked,
-    /// It ends as soon as its worker looks.
+    /// It ends as soon as its worker looks, or has ended so.
     Asked,
+    /// As [`Ending::Asked`], by a person.
+    Stopped,
 }
 
 /// How much of what it was asked a completed run has done.
@@ -87,6 +128,10 @@ pub enum Extent {
     Whole,
     /// A part of it failed; what was recorded can be taken over.
     Partial,
+    /// All but files that could not be read, and the attempt that it goes on from could not read exactly these either.
+    StaysUnread {
+        files: u32,
+    },
 }
 
 /// Whether a run that ended early can go on where it ended.
@@ -105,6 +150,19 @@ pub struct Decision {
     pub reason: String,
     /// Tokens that need not be paid for because of this decision.
     pub saved_token_estimate: u64,
+    /// Runs of the lineage that were under way with other code, oldest first, with what becomes of them.
+    pub older: Vec<(RunId, Verdict)>,
+    /// Of a skipped duplicate the run that it duplicates.
+    pub duplicate_of: Option<RunId>,
+}
+
+impl Decision {
+    /// The older run that a new one waits for, because it may finish.
+    pub fn waits_for(&self) -> Option<&RunId> {
+        let launches = matches!(self.action, Action::Launch { .. } | Action::Resume { .. });
+        let finishing = self.older.iter().filter(|(_, verdict)| launches && matches!(verdict, Verdict::Finish(_)));
+        finishing.map(|(run, _)| run).next_back()
+    }
 }
 
 /// The action of a [`Decision`].
@@ -140,7 +198,7 @@ impl KnownRun<'_> {
     /// Whether it is on its way to a result. One whose end was asked for is not.
     fn is_active(&self) -> bool {
         match self.status {
-            _ if self.ending == Ending::Asked => false,
+            _ if self.ending != Ending::NotAsked => false,
             RunStatus::Pending => true,
             status if status.is_working() => self.liveness != Liveness::Dead,
             _ => false,
@@ -154,8 +212,29 @@ impl KnownRun<'_> {
 
     fn has_ended_early(&self) -> bool {
         matches!(self.status, RunStatus::Lost | RunStatus::Failed)
-            || (self.status == RunStatus::Completed && self.extent == Extent::Partial)
+            || (self.status == RunStatus::Completed && self.extent != Extent::Whole)
             || (self.status.is_working() && self.liveness == Liveness::Dead)
+    }
+
+    /// Why it answers a request although it reviewed only a part: another attempt would come to the same. `None` when one
+    /// is worth it.
+    fn is_all_there_is(&self) -> Option<String> {
+        match self.extent {
+            _ if self.status != RunStatus::Completed => None,
+            Extent::StaysUnread { files } => {
+                let stay = if files == 1 { "stays" } else { "stay" };
+                Some(format!(
+                    "{} has reviewed all but {} that {stay} unreadable; `--force` tries again",
+                    self.id,
+                    crate::domain::text::count(files as usize, "file"),
+                ))
+            }
+            Extent::Partial if self.attempt >= MAX_ATTEMPTS => Some(format!(
+                "{} could review only a part, in attempt {}; `--force` begins anew",
+                self.id, self.attempt
+            )),
+            Extent::Partial | Extent::Whole => None,
+        }
     }
 
     fn is_equivalent_to(&self, request: &Request) -> bool {
@@ -192,41 +271,61 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
             1 => "nothing to review: the one changed file is left out".to_owned(),
             n => format!("nothing to review: all {n} changed files are left out"),
         };
-        return Decision { action: Action::Skip, reason, saved_token_estimate: 0 };
+        return Decision::of(Action::Skip, reason, 0);
     }
-    let supersedes = superseded(request, known);
-    let replacing = match supersedes.len() {
-        0 => String::new(),
-        1 => "; it replaces a run whose code has changed since".to_owned(),
-        n => format!("; it replaces {n} runs whose code has changed since"),
+    let older = under_way(request, known);
+    let supersedes: Vec<RunId> =
+        older.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Cancel(_))).map(|(run, _)| run.clone()).collect();
+    let about_older = about_older(&older);
+    let decided = |action, reason: String, saved| {
+        let mut decision = Decision::of(action, reason, saved);
+        decision.older.clone_from(&older);
+        let waits =
+            decision.waits_for().map(|run| format!("; it begins when {run} has ended, to carry over what it yields"));
+        decision.reason = decision.reason + &about_older + &waits.unwrap_or_default();
+        decision
     };
     if request.force {
         let reason = match newest(&|run| run.is_done() || run.is_active()) {
             Some((run, _)) => format!("reviewed again because that was asked for, although {} shows the same", run.id),
             None => "asked for without regard to earlier reviews; there is no equivalent one".to_owned(),
         };
-        return Decision {
-            action: Action::Launch { supersedes },
-            reason: reason + &replacing,
-            saved_token_estimate: 0,
-        };
+        return decided(Action::Launch { supersedes }, reason, 0);
     }
     if let Some((run, id)) = newest(&|run| run.is_active()) {
         let doing = if run.status == RunStatus::Pending { "waits to review" } else { "is reviewing" };
-        return Decision {
-            action: Action::Adopt { run: id, supersedes },
-            reason: format!("{} {doing} exactly this{replacing}", run.id),
-            saved_token_estimate: request.prompt_estimate.max(run.tokens),
-        };
+        let saved = request.prompt_estimate.max(run.tokens);
+        return decided(Action::Adopt { run: id, supersedes }, format!("{} {doing} exactly this", run.id), saved);
     }
     if let Some((run, id)) = newest(&|run| run.is_done()) {
-        return Decision {
-            action: Action::Reuse { run: id, supersedes },
-            reason: format!("{} has reviewed exactly this; no line of it has changed since{replacing}", run.id),
-            saved_token_estimate: request.prompt_estimate.max(run.tokens),
-        };
+        let reason = format!("{} has reviewed exactly this; no line of it has changed since", run.id);
+        let saved = request.prompt_estimate.max(run.tokens);
+        return decided(Action::Reuse { run: id, supersedes }, reason, saved);
     }
     let early = newest(&|run| run.has_ended_early());
+    if let Some((run, id)) = &early
+        && let Some(reason) = run.is_all_there_is()
+    {
+        let saved = request.prompt_estimate.max(run.tokens);
+        return decided(Action::Reuse { run: id.clone(), supersedes }, reason, saved);
+    }
+    let last = newest(&|run| run.status != RunStatus::Skipped && run.status.is_terminal());
+    if request.asker == Asker::Automatic
+        && let Some((run, id)) = last
+    {
+        let reason = match run.status {
+            RunStatus::Cancelled if run.ending == Ending::Stopped => Some("was stopped by a person"),
+            _ if run.has_ended_early() && run.attempt >= MAX_ATTEMPTS => Some("ended early in its last attempt"),
+            _ => None,
+        };
+        if let Some(ended) = reason {
+            let reason = format!(
+                "a duplicate: {} was about exactly this and {ended}; ask for it yourself to have it reviewed",
+                run.id
+            );
+            return Decision { duplicate_of: Some(id), ..Decision::of(Action::Skip, reason, request.prompt_estimate) };
+        }
+    }
     if let Some((run, id)) = &early
         && run.attempt < MAX_ATTEMPTS
         && run.resumable == Resumable::Yes
@@ -236,48 +335,73 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
             RunStatus::Completed => "could review only a part",
             _ => "was lost",
         };
-        return Decision {
-            action: Action::Resume { from: id.clone(), supersedes },
-            reason: format!(
-                "{} {ended} in attempt {} of {MAX_ATTEMPTS}; this run takes over what it recorded ({}) and goes on{replacing}",
-                run.id,
-                run.attempt,
-                crate::domain::text::count(run.findings as usize, "finding"),
-            ),
-            saved_token_estimate: run.tokens,
-        };
+        let reason = format!(
+            "{} {ended} in attempt {} of {MAX_ATTEMPTS}; this run takes over what it recorded ({}) and goes on",
+            run.id,
+            run.attempt,
+            crate::domain::text::count(run.findings as usize, "finding"),
+        );
+        return decided(Action::Resume { from: id.clone(), supersedes }, reason, run.tokens);
     }
     let reason = match early {
         Some((run, _)) if run.resumable == Resumable::No => {
             format!("{} ended early and cannot go on: its journal or its snapshot is gone", run.id)
         }
-        Some((run, _)) if run.status == RunStatus::Completed => {
-            format!("{} could review only a part in its last attempt; the review begins anew", run.id)
-        }
         Some((run, _)) => format!("{} ended early in its last attempt; the review begins anew", run.id),
         None => "no review of exactly this exists".to_owned(),
     };
-    Decision { action: Action::Launch { supersedes }, reason: reason + &replacing, saved_token_estimate: 0 }
+    decided(Action::Launch { supersedes }, reason, 0)
 }
 
-/// The runs of the request's lineage that have not ended and show other code than the request; a dead one among them is
-/// then not resumed.
-fn superseded(request: &Request, known: &[KnownRun<'_>]) -> Vec<RunId> {
+impl Decision {
+    fn of(action: Action, reason: String, saved_token_estimate: u64) -> Self {
+        Self { action, reason, saved_token_estimate, older: Vec::new(), duplicate_of: None }
+    }
+}
+
+/// The runs of the request's lineage that have not ended and show other code than the request, with what becomes of
+/// them; a dead one among them is not resumed.
+fn under_way(request: &Request, known: &[KnownRun<'_>]) -> Vec<(RunId, Verdict)> {
     let scope = request.scope.to_string();
     if !follows_the_code(&scope) {
         return Vec::new();
     }
-    let mut ids: Vec<RunId> = known
+    let mut older: Vec<(RunId, Verdict)> = known
         .iter()
         .filter(|run| {
             (run.status == RunStatus::Pending || run.status.is_working())
                 && run.diff_fingerprint != request.diff_fingerprint
                 && run.same_lineage(&scope, &request.branch, &request.worktree, &request.reviewer)
         })
-        .filter_map(|run| run.id.parse().ok())
+        .filter_map(|run| {
+            let verdict = match (&run.underway, run.ending) {
+                (Some(underway), Ending::NotAsked) => verdict(underway, request.rule),
+                (_, Ending::Asked | Ending::Stopped) => Verdict::Cancel("its end was asked for".to_owned()),
+                (None, Ending::NotAsked) => Verdict::Cancel("how far it is cannot be told".to_owned()),
+            };
+            Some((run.id.parse().ok()?, verdict))
+        })
         .collect();
-    ids.sort();
-    ids
+    older.sort_by(|(one, _), (other, _)| one.cmp(other));
+    older
+}
+
+/// What is said about older runs: the reason when there is one run, else how many.
+fn about_older(older: &[(RunId, Verdict)]) -> String {
+    let (mut ended, mut finishing) = (Vec::new(), Vec::new());
+    for (run, verdict) in older {
+        match verdict {
+            Verdict::Cancel(why) => ended.push((run, why)),
+            Verdict::Finish(why) => finishing.push((run, why)),
+        }
+    }
+    let ended = match ended.as_slice() {
+        [] => String::new(),
+        [(_, why)] => format!("; it replaces a run whose code has changed since ({why})"),
+        several => format!("; it replaces {} runs whose code has changed since", several.len()),
+    };
+    let finishing = finishing.iter().map(|(run, why)| format!("; {run} may finish: {why}"));
+    ended + &finishing.collect::<String>()
 }
 
 /// The ended runs that `standing`, completed just now or found to be current again, replaces in a list: those of its
@@ -326,6 +450,8 @@ mod tests {
             files: 3,
             left_out: 0,
             force: false,
+            asker: Asker::Person,
+            rule: FinishRule { finish_from: 80 },
             prompt_estimate: 900,
         }
     }
@@ -352,6 +478,7 @@ mod tests {
             tokens: 41_000,
             superseded_by: "",
             resumable: Resumable::Yes,
+            underway: None,
         }
     }
 
@@ -418,7 +545,26 @@ mod tests {
         reuse(A, &[]), 41_000, A
     )]
     #[case::a_part_failed_for_good(
-        vec![KnownRun { extent: Extent::Partial, attempt: 3, ..run(A, Completed) }], launch(&[]), 0, "begins anew"
+        vec![KnownRun { extent: Extent::Partial, attempt: 3, ..run(A, Completed) }],
+        reuse(A, &[]), 41_000, "only a part, in attempt 3; `--force`"
+    )]
+    #[case::a_file_stays_unreadable(
+        vec![
+            KnownRun { extent: Extent::Partial, ..run(A, Completed) },
+            KnownRun { extent: Extent::StaysUnread { files: 1 }, attempt: 2, ..run(B, Completed) },
+        ],
+        reuse(B, &[]), 41_000, "all but 1 file that stays unreadable; `--force` tries again"
+    )]
+    #[case::an_earlier_one_could_read_what_stays_unreadable(
+        vec![run(A, Completed), KnownRun { extent: Extent::StaysUnread { files: 2 }, ..run(B, Completed) }],
+        reuse(A, &[]), 41_000, "has reviewed exactly this"
+    )]
+    #[case::tried_again_by_force_and_less_stays_unreadable(
+        vec![
+            KnownRun { extent: Extent::StaysUnread { files: 2 }, attempt: 2, ..run(A, Completed) },
+            KnownRun { extent: Extent::Partial, ..run(B, Completed) },
+        ],
+        resume(B), 41_000, "attempt 1 of 3"
     )]
     #[case::cancelled_is_no_answer(vec![run(A, Cancelled)], launch(&[]), 0, "no review of exactly this")]
     #[case::other_policy(vec![KnownRun { policy_version: "p0", ..run(A, Completed) }], launch(&[]), 0, "no review")]
@@ -526,5 +672,69 @@ mod tests {
         let twin = KnownRun { scope: "commit:abc", ..run(A, Lost) };
         assert_eq!(replaced_by(&fixed, &[twin]), [id(A)]);
         assert_eq!(replaced_by(&fixed, &[KnownRun { diff_fingerprint: "d0", ..twin }]), []);
+    }
+
+    /// A run with other code that has delivered so many of its ten hunks.
+    fn underway(id: &'static str, delivered: u32) -> KnownRun<'static> {
+        let pace = super::super::supersede::Pace::Working;
+        let underway = Underway {
+            hunks: 10,
+            delivered,
+            unchanged: delivered,
+            tokens: 500,
+            tokens_left: 100,
+            ..Underway::idle(pace)
+        };
+        KnownRun { diff_fingerprint: "d0", underway: Some(underway), ..run(id, RunStatus::Reviewing) }
+    }
+
+    #[rstest]
+    #[case::nearly_done(vec![underway(A, 9)], &[], Some(A), "may finish: 9 of its 10 hunks are delivered (90 %")]
+    #[case::just_begun(vec![underway(A, 2)], &[A], None, "it replaces a run whose code has changed since (of the 8 hunks")]
+    #[case::one_of_each(vec![underway(A, 9), KnownRun { status: RunStatus::Pending, ..underway(B, 0) }], &[B], Some(A), "begins when")]
+    #[case::its_end_was_asked_for(vec![KnownRun { ending: Ending::Stopped, ..underway(A, 9) }], &[A], None, "its end was asked for")]
+    #[case::another_branch(vec![KnownRun { branch: "topic", ..underway(A, 9) }], &[], None, "no review of exactly this")]
+    fn older_runs_end_or_may_finish(
+        #[case] known: Vec<KnownRun<'static>>,
+        #[case] ended: &[&str],
+        #[case] waits_for: Option<&str>,
+        #[case] reason: &str,
+    ) {
+        let mut known = known;
+        if let Some(pending) = known.iter_mut().find(|run| run.status == RunStatus::Pending) {
+            pending.underway = Some(Underway::idle(super::super::supersede::Pace::Waiting));
+        }
+        let decision = decide(&request(), &known);
+        assert_eq!(decision.action, launch(ended), "{}", decision.reason);
+        assert_eq!(decision.waits_for(), waits_for.map(id).as_ref());
+        assert!(decision.reason.contains(reason), "{:?} does not say {reason:?}", decision.reason);
+        // Who gets the answer of an earlier run waits for nothing.
+        known.push(run("ar_01JD3Z8Q6M7S5V2K4T9XWB1C00", RunStatus::Completed));
+        let reused = decide(&request(), &known);
+        assert!(matches!(reused.action, Action::Reuse { .. }) && reused.waits_for().is_none());
+        assert_eq!(reused.action.supersedes(), decision.action.supersedes());
+    }
+
+    #[rstest]
+    #[case::stopped_by_a_person(vec![KnownRun { ending: Ending::Stopped, ..run(A, RunStatus::Cancelled) }], Some(A))]
+    #[case::and_asked_for_before(
+        vec![run(A, RunStatus::Lost), KnownRun { ending: Ending::Stopped, ..run(B, RunStatus::Cancelled) }], Some(B)
+    )]
+    #[case::out_of_attempts(vec![KnownRun { attempt: MAX_ATTEMPTS, ..run(A, RunStatus::Failed) }], Some(A))]
+    #[case::attempts_left(vec![run(A, RunStatus::Failed)], None)]
+    #[case::superseded(vec![KnownRun { ending: Ending::Asked, ..run(A, RunStatus::Superseded) }], None)]
+    #[case::out_of_money(vec![KnownRun { ending: Ending::Asked, ..run(A, RunStatus::Cancelled) }], None)]
+    #[case::reviewed_all_the_same(
+        vec![run(A, RunStatus::Completed), KnownRun { ending: Ending::Stopped, ..run(B, RunStatus::Cancelled) }], None
+    )]
+    fn a_watcher_takes_no_for_an_answer(#[case] known: Vec<KnownRun<'static>>, #[case] duplicate_of: Option<&str>) {
+        let by = |asker| decide(&Request { asker, ..request() }, &known);
+        let decision = by(Asker::Automatic);
+        assert_eq!(decision.duplicate_of, duplicate_of.map(id), "{}", decision.reason);
+        assert_eq!(decision.action == Action::Skip, duplicate_of.is_some());
+        let asked = by(Asker::Person);
+        assert!(asked.action != Action::Skip && asked.duplicate_of.is_none(), "a person is not refused");
+        let forced = decide(&Request { asker: Asker::Automatic, force: true, ..request() }, &known);
+        assert!(matches!(forced.action, Action::Launch { .. }), "{}", forced.reason);
     }
 }

@@ -78,7 +78,7 @@ pub fn reach(
         _ if !related => None,
         _ if mine < its => (run.head != place.head).then_some(Reach::Landed),
         (_, Extent::Whole) => Some(Reach::Everywhere),
-        (_, Extent::Partial) => Some(Reach::Covered),
+        (_, Extent::Partial | Extent::StaysUnread { .. }) => Some(Reach::Covered),
     }
 }
 

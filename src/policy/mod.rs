@@ -1,7 +1,17 @@
-//! Pure decisions: launch, adopt, reuse, resume, skip; freshness; the life of a finding.
+//! Pure decisions: launch, adopt, reuse, resume, skip; freshness; the rate of reviewing unasked; the life of a finding.
 //!
 //! Invariants: no IO, no clock, no randomness; imports `domain` only. [`freshness`] is given no start time and no
 //! duration, so a long run can never be taken for a stale one.
+//!
+//! # Who decides what
+//!
+//! | question | decided by | from |
+//! |---|---|---|
+//! | is a request a run of its own? | [`decide`] | scope, content, reviewer, model, effort, prompts; runs under way |
+//! | may an older run finish? | [`supersede::verdict`] | hunks delivered, what of the rest still holds, `policy.finish_from` |
+//! | what of a run need not be sent? | [`carry::carry_over`] | keys of hunks, what runs with the same eyes have reviewed |
+//! | does a run still speak of the code? | [`freshness`](freshness()) | snapshot, head, epoch, lock, last activity; never its age |
+//! | what became of a finding? | [`next_status`] | what a run saw of code that it covered |
 //!
 //! # The life of a finding
 //!
@@ -20,14 +30,19 @@
 //! 5. [`is_late`], [`may_mute`]: is a report held back? Dismissed ones are, wherever their code is the same.
 
 pub mod anchor;
+pub mod carry;
 mod decide;
 mod freshness;
 mod holding;
 mod lifecycle;
 mod lineage;
+mod rate;
 mod recognise;
+pub mod supersede;
 
-pub use decide::{Action, Decision, Ending, Extent, KnownRun, MAX_ATTEMPTS, Request, Resumable, decide, replaced_by};
+pub use decide::{
+    Action, Asker, Decision, Ending, Extent, KnownRun, MAX_ATTEMPTS, Request, Resumable, decide, replaced_by,
+};
 pub use freshness::{Activity, Freshness, Liveness, SnapshotState, Surroundings, Target, freshness};
 pub use holding::{Eyes, LookedAt, NeverMuted, OFFER_AFTER, Offer, is_late, may_mute, offers};
 pub use lifecycle::{
@@ -35,4 +50,5 @@ pub use lifecycle::{
     next_status, resolution,
 };
 pub use lineage::{Layer, Reach, Sight, reach};
+pub use rate::{Change, Rules, SETTLE_MS, Situation, Spent, Until, Verdict, Why, rate};
 pub use recognise::{Earlier, recognise, took_the_place};

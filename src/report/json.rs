@@ -9,11 +9,14 @@ use super::Story;
 use crate::domain::{Coverage, Finding, HeldBack, Rejected, RunRecord, SCHEMA_VERSION};
 
 /// Keys of a run that its record leaves out when there is nothing to say.
-const OPTIONAL_OF_RUN: [&str; 8] = [
+const OPTIONAL_OF_RUN: [&str; 11] = [
     "triage_bytes",
     "superseded_by",
     "reused_from",
     "carried_over_from",
+    "resumed_from",
+    "waits_for",
+    "finish_note",
     "cancel_reason",
     "cancel_note",
     "error_class",
@@ -29,11 +32,21 @@ pub fn run(run: &RunRecord) -> Value {
     for key in OPTIONAL_OF_RUN.into_iter().chain(REUSE_OF_RUN) {
         value.entry(key).or_insert(Value::Null);
     }
-    value.entry("reuse_count").or_insert_with(|| json!(0));
+    for key in ["reuse_count", "adopted_count"] {
+        value.entry(key).or_insert_with(|| json!(0));
+    }
+    value.entry("answered_by").or_insert_with(|| json!([]));
+    if let Some(Value::Object(timings)) = value.get_mut("phase_timings") {
+        for key in ["first_token_ms", "first_finding_ms"] {
+            timings.entry(key).or_insert(Value::Null);
+        }
+    }
     value.entry("paused").or_insert_with(|| json!(false));
+    value.entry("full").or_insert_with(|| json!(false));
     if let Some(Value::Object(coverage)) = value.get_mut("coverage") {
         coverage.remove("files");
         coverage.remove("left_out");
+        coverage.remove("carried");
     }
     Value::Object(value)
 }
@@ -48,7 +61,7 @@ pub fn finding(finding: &Finding) -> Value {
 /// Coverage with its lists.
 pub fn coverage(coverage: &Coverage) -> Value {
     let mut value = encoded(coverage);
-    for key in ["files", "left_out"] {
+    for key in ["files", "left_out", "carried"] {
         value.entry(key).or_insert_with(|| json!([]));
     }
     Value::Object(value)
@@ -82,8 +95,8 @@ pub fn review(
 
 /// What `show FINDING` prints: `finding` and its story.
 pub fn finding_with_story(shown: &Finding, story: &Story) -> Value {
-    let [history, place, reported, resolution, undoes] = story.json();
-    versioned([("finding", finding(shown)), history, place, reported, resolution, undoes])
+    let [history, place, reported, resolution, undoes, carried] = story.json();
+    versioned([("finding", finding(shown)), history, place, reported, resolution, undoes, carried])
 }
 
 /// Reports that were not raised, each with the reason: `finding`, `because`, `reason`.

@@ -27,6 +27,8 @@ pub struct Story {
     pub place: Place,
     /// The addressed finding that this one asks to undo.
     pub undoes: Option<FindingId>,
+    /// The run that looked at its code last, when the last one that has it only carried it over.
+    pub carried_from: Option<RunId>,
 }
 
 impl Place {
@@ -73,14 +75,17 @@ impl Story {
             let said: Vec<String> = claimed.into_iter().chain([confirmed]).collect();
             text.push_str(&format!("addressed: {}\n", said.join(", ")));
         }
+        if let Some(from) = &self.carried_from {
+            text.push_str(&format!("carried over from run {from}: its code has not changed since\n"));
+        }
         if let Some(earlier) = &self.undoes {
             text.push_str(&format!("flip-flop: it asks to undo what {earlier} asked for\n"));
         }
         text
     }
 
-    /// The keys beside `finding`: `history`, `place`, `reported`, `resolution`, `undoes`.
-    pub fn json(&self) -> [(&'static str, Value); 5] {
+    /// The keys beside `finding`: `history`, `place`, `reported`, `resolution`, `undoes`, `carried_over_from`.
+    pub fn json(&self) -> [(&'static str, Value); 6] {
         let resolution = resolution(&self.history).map(|resolution| {
             json!({
                 "claimed_by": resolution.claimed.map(|line| line.actor),
@@ -95,6 +100,7 @@ impl Story {
             ("reported", self.reported.json()),
             ("resolution", resolution.unwrap_or_default()),
             ("undoes", json!(self.undoes)),
+            ("carried_over_from", json!(self.carried_from)),
         ]
     }
 }

@@ -5,7 +5,11 @@ use unicode_width::UnicodeWidthStr;
 use super::look::{Look, Paint};
 use crate::domain::text::one_line;
 
-/// Rows of cells; a column is as wide as its widest cell, and the last one takes what is left of the terminal.
+/// A cell wider than this, a long path for instance, stands out instead of moving the cells of all other rows.
+const WIDEST: usize = 48;
+
+/// Rows of cells; a column is as wide as its widest cell up to [`WIDEST`], and the last one takes what is left of the
+/// terminal.
 #[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<(Paint, String)>>,
@@ -27,7 +31,7 @@ impl Table {
         let mut widths = vec![0; columns];
         for row in &self.rows {
             for (width, (_, text)) in widths.iter_mut().zip(row) {
-                *width = text.width().max(*width);
+                *width = Some(text.width()).filter(|wide| *wide <= WIDEST).unwrap_or(0).max(*width);
             }
         }
         let mut lines = String::new();
@@ -66,6 +70,10 @@ mod tests {
         table.row([(Paint::Plain, "only"), (Paint::Plain, ""), (Paint::Plain, "")]);
         let look = Look { color: false, ascii: false, width: None, now: Time::UNIX_EPOCH };
         assert_eq!(table.render(&look), "a     漢字  end\nlong  b     x\u{fffd}[2J y\nonly\n");
+        let mut wide = Table::default();
+        wide.row([(Paint::Plain, "a"), (Paint::Plain, "b")]);
+        wide.row([(Paint::Plain, &*"x".repeat(49)), (Paint::Plain, "c")]);
+        assert_eq!(wide.render(&look), format!("a  b\n{}  c\n", "x".repeat(49)));
         let narrow = Look { width: Some(9), ..look };
         assert_eq!(table.render(&narrow), "a     漢…\nlong  b\nonly\n");
     }

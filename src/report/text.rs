@@ -166,9 +166,13 @@ pub fn by_priority(counts: [u32; 4], between: &str) -> String {
         .join(between)
 }
 
-/// `4 files, 12 hunks reviewed`, or `3 of 4 files, 9 of 12 hunks reviewed` when the run did not get everywhere.
+/// `4 files, 12 hunks reviewed`, or `3 of 4 files, 9 of 12 hunks reviewed` when the run did not get everywhere; before it
+/// `12 of 14 hunks carried over from ar_…`, which are then not among the others, and behind it `, 5 in files left out`
+/// where the reviewer left out some.
 pub fn reviewed(coverage: &Coverage) -> String {
-    let in_scope = coverage.files_total.saturating_sub(u32::try_from(coverage.left_out.len()).unwrap_or(u32::MAX));
+    let files = coverage.files_due().saturating_sub(coverage.files_carried);
+    let hunks = coverage.hunks_total.saturating_sub(coverage.hunks_carried);
+    let carried = coverage.carried_in_words().map(|carried| format!("{carried}; ")).unwrap_or_default();
     let part = |covered: u32, total: u32, noun: &str| {
         if covered < total {
             format!("{covered} of {}", count(total as usize, noun))
@@ -176,10 +180,14 @@ pub fn reviewed(coverage: &Coverage) -> String {
             count(covered as usize, noun)
         }
     };
+    let left_out = match coverage.hunks_left_out {
+        0 => String::new(),
+        n => format!(", {n} in files left out"),
+    };
     format!(
-        "{}, {} reviewed",
-        part(coverage.files_covered, in_scope, "file"),
-        part(coverage.hunks_covered, coverage.hunks_total, "hunk")
+        "{carried}{}, {} reviewed{left_out}",
+        part(coverage.files_covered, files, "file"),
+        part(coverage.hunks_covered, hunks, "hunk")
     )
 }
 
@@ -255,6 +263,15 @@ pub fn run(look: &Look, run: &RunRecord) -> String {
             ),
         ),
         ("tokens", if usage > 0 { format!("{usage}, {:.4} USD", run.cost) } else { String::new() }),
+        (
+            "waits for",
+            run.waits_for
+                .as_ref()
+                .filter(|_| run.status == RunStatus::Pending)
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        ),
+        ("finishing", run.finish_note.clone()),
         ("superseded", run.superseded_by.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("cancelled", run.cancel_reason.map(|reason| format!("{reason} {}", run.cancel_note)).unwrap_or_default()),
         ("error", run.error_class.map(|class| format!("{class}: {}", run.error_summary)).unwrap_or_default()),

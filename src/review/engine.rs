@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::plan::{Plan, Report, Unit, UnitKind};
+use super::plan::{Plan, PlannedFile, Report, Unit, UnitKind};
 use super::replay::{Replayed, count};
 use super::{Critic, Spent, Verdict, summary};
 use crate::domain::{
@@ -53,8 +53,10 @@ pub struct Outcome {
 #[derive(Debug, Default)]
 pub struct Engine {
     plan: Plan,
+    /// Hunks of the plan, the carried ones included.
+    hunks: u32,
     journal: Replayed,
-    /// Paths of the plan that are covered or left out.
+    /// Paths of the plan that are covered, carried over or left out.
     done: HashSet<String>,
     /// The units still to do, the next one last.
     units: Vec<Unit>,
@@ -91,15 +93,17 @@ impl Engine {
         self.stage = Stage::Reviewing;
         self.plan = plan;
         self.journal = journal;
+        self.hunks = count(self.plan.files.iter().map(|file| file.hunks.len()).sum());
         let covered = self.journal.covered.iter().map(|file| &file.path);
         self.done = covered.chain(self.journal.left_out.iter().map(|file| &file.path)).cloned().collect();
+        self.leave_carried();
         self.units = self.plan.units(|file| self.done.contains(&self.plan.files[file].path));
         self.units.reverse();
         let mut effects = Vec::new();
         if self.journal.planned.is_none() {
             let event = RunEvent::Planned {
                 files: count(self.plan.files.len() + self.plan.left_out.len()),
-                hunks: count(self.plan.files.iter().map(|file| file.hunks.len()).sum()),
+                hunks: self.hunks,
                 left_out: self.plan.left_out.clone(),
             };
             effects.push(Effect::Append(event));
@@ -109,6 +113,18 @@ impl Engine {
             None => effects.push(self.next()),
         }
         effects
+    }
+
+    /// What is carried over is not reviewed again; of a file that is carried in part the rest is.
+    fn leave_carried(&mut self) {
+        self.plan.carried.clone_from(&self.journal.carried);
+        let mut open: HashMap<String, _> = self.plan.open().into_iter().map(|file| (file.path.clone(), file)).collect();
+        for file in &mut self.plan.files {
+            match open.remove(&file.path) {
+                Some(rest) => *file = rest,
+                None => drop(self.done.insert(file.path.clone())),
+            }
+        }
     }
 
     fn reported(&mut self, report: Report) -> Vec<Effect> {
@@ -146,9 +162,9 @@ impl Engine {
                         RunEvent::Covered { file: file.coverage() }
                     }
                     Some(reason) => {
-                        let file = LeftOut { path: file.path.clone(), reason };
-                        self.journal.left_out.push(file.clone());
-                        RunEvent::LeftOut { file }
+                        let (left_out, hunks) = (LeftOut { path: file.path.clone(), reason }, count(file.hunks.len()));
+                        self.journal.leave_out(left_out.clone(), hunks);
+                        RunEvent::LeftOut { file: left_out, hunks }
                     }
                 }));
             }
@@ -192,11 +208,11 @@ impl Engine {
         let mut effects = vec![Effect::Append(RunEvent::Failed { class, summary: text })];
         if unit.kind == UnitKind::Files {
             for &index in &unit.files {
-                let path = self.plan.files[index].path.clone();
+                let PlannedFile { path, hunks, .. } = &self.plan.files[index];
                 if self.done.insert(path.clone()) {
-                    let file = LeftOut { path, reason: LeftOutReason::Unreadable };
-                    self.journal.left_out.push(file.clone());
-                    effects.push(Effect::Append(RunEvent::LeftOut { file }));
+                    let file = LeftOut { path: path.clone(), reason: LeftOutReason::Unreadable };
+                    self.journal.leave_out(file.clone(), count(hunks.len()));
+                    effects.push(Effect::Append(RunEvent::LeftOut { file, hunks: count(hunks.len()) }));
                 }
             }
         }
@@ -221,7 +237,9 @@ impl Engine {
             self.asked = Some(unit.clone());
             return Effect::CallReviewer(unit);
         }
-        let nothing = !self.plan.files.is_empty() && self.journal.covered.is_empty() && self.journal.critic.is_empty();
+        let journal = &self.journal;
+        let none = journal.covered.is_empty() && journal.carried.is_empty() && journal.critic.is_empty();
+        let nothing = !self.plan.files.is_empty() && none;
         let status = match &self.journal.failure {
             Some(_) if nothing => RunStatus::Failed,
             _ => RunStatus::Completed,
@@ -257,7 +275,14 @@ impl Engine {
         let mut coverage = self.journal.coverage();
         let covered: HashSet<&str> = self.journal.covered.iter().map(|file| file.path.as_str()).collect();
         coverage.files_total = count(self.plan.files.len() + self.plan.left_out.len());
-        coverage.hunks_total = count(self.plan.files.iter().map(|file| file.hunks.len()).sum());
+        // Of the plan, as journals of older versions do not count what was left out.
+        let out: HashSet<&str> =
+            coverage.left_out.iter().filter(|file| !file.reason.is_gap()).map(|file| file.path.as_str()).collect();
+        let hunks = |left_out: bool| {
+            let files = self.plan.files.iter().filter(|file| out.contains(file.path.as_str()) == left_out);
+            count(files.map(|file| file.hunks.len()).sum())
+        };
+        (coverage.hunks_total, coverage.hunks_left_out) = (hunks(false), hunks(true));
         let reviewed = self.plan.files.iter().filter(|file| covered.contains(file.path.as_str()));
         coverage.lines_covered = reviewed.fold(0, |sum, file| sum.saturating_add(file.added_lines));
         let listed: HashSet<String> = coverage.left_out.iter().map(|file| file.path.clone()).collect();
@@ -269,6 +294,7 @@ impl Engine {
                 .filter(|file| !self.done.contains(&file.path))
                 .map(|file| LeftOut { path: file.path.clone(), reason: LeftOutReason::NotReached }),
         );
+        coverage.carry(&self.journal.carried);
         coverage
     }
 }

@@ -144,6 +144,13 @@ impl Accumulated {
         self.known.is_empty()
     }
 
+    /// A finding of an earlier run that stands: what is reported about it again is no new finding.
+    pub fn know(&mut self, finding: &Finding) {
+        if !self.by_id.contains_key(&finding.finding_id) {
+            self.learn(finding);
+        }
+    }
+
     fn learn(&mut self, finding: &Finding) {
         let index = self.known.len();
         self.by_id.insert(finding.finding_id.clone(), index);

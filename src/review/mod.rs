@@ -7,10 +7,12 @@
 
 mod critic;
 pub mod dialog;
+mod edits;
 mod engine;
 mod examine;
 mod extract;
 mod likeness;
+mod measured;
 mod merge;
 mod plan;
 mod replay;
@@ -18,9 +20,11 @@ mod spent;
 mod summary;
 
 pub use critic::{Critic, Verdict};
+pub use edits::{TextEdit, edits_in, make_edits};
 pub use engine::{Effect, Engine, Event, Outcome};
 pub use examine::{Examined, FileText, ScopeLines, apply, examine};
 pub use extract::{Extracted, extract};
+pub use measured::Measured;
 pub use merge::{Accumulated, Admission};
 pub use plan::{FileRead, Plan, PlannedFile, Report, Unit, UnitKind};
 pub use replay::{Planned, Replayed};

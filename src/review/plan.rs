@@ -1,6 +1,8 @@
 //! What a run has to review, cut into units, and what a reviewer answers about one of them.
 
-use crate::domain::{FileCoverage, Finding, LeftOut, LineRange};
+use std::collections::{HashMap, HashSet};
+
+use crate::domain::{CarriedFile, FileCoverage, Finding, LeftOut, LineRange};
 
 /// A changed file to review.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,13 +10,25 @@ pub struct PlannedFile {
     pub path: String,
     /// Changed lines on the new side.
     pub hunks: Vec<LineRange>,
+    /// What each hunk is recognised by in a later run; empty when that is not known.
+    pub keys: Vec<String>,
     /// Lines that the change adds.
     pub added_lines: u32,
 }
 
 impl PlannedFile {
     pub fn coverage(&self) -> FileCoverage {
-        FileCoverage { path: self.path.clone(), hunks: self.hunks.clone() }
+        FileCoverage { path: self.path.clone(), hunks: self.hunks.clone(), keys: self.keys.clone() }
+    }
+
+    /// The hunks that `wanted` says yes to, with their keys.
+    pub fn part(&self, wanted: impl Fn(LineRange) -> bool) -> FileCoverage {
+        let mut part = FileCoverage { path: self.path.clone(), hunks: Vec::new(), keys: Vec::new() };
+        for (index, hunk) in self.hunks.iter().enumerate().filter(|(_, hunk)| wanted(**hunk)) {
+            part.hunks.push(*hunk);
+            part.keys.extend(self.keys.get(index).cloned());
+        }
+        part
     }
 }
 
@@ -25,8 +39,10 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// Files in a unit; at least 1.
     pub unit_files: usize,
-    /// Whether a last unit looks at all files together.
+    /// Whether a last unit looks at all files together, the carried ones included.
     pub whole: bool,
+    /// Hunks of `files` that are not sent: an earlier run has reviewed them as they are.
+    pub carried: Vec<CarriedFile>,
 }
 
 /// What the reviewer is asked to look at in one call.
@@ -68,6 +84,20 @@ pub struct Report {
 }
 
 impl Plan {
+    /// The files with the hunks that are to be sent; files without any are left away.
+    pub fn open(&self) -> Vec<PlannedFile> {
+        let mut carried: HashMap<&str, HashSet<LineRange>> = HashMap::new();
+        for CarriedFile { file, .. } in &self.carried {
+            carried.entry(&file.path).or_default().extend(&file.hunks);
+        }
+        let open = self.files.iter().filter_map(|file| {
+            let Some(carried) = carried.get(file.path.as_str()) else { return Some(file.clone()) };
+            let FileCoverage { hunks, keys, .. } = file.part(|hunk| !carried.contains(&hunk));
+            (!hunks.is_empty()).then(|| PlannedFile { hunks, keys, ..file.clone() })
+        });
+        open.collect()
+    }
+
     /// The units that `done` leaves to do.
     pub(super) fn units(&self, done: impl Fn(usize) -> bool) -> Vec<Unit> {
         let open: Vec<usize> = (0..self.files.len()).filter(|&file| !done(file)).collect();

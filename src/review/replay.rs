@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::{Critic, Outcome, Spent};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, Opinion, Rejected, RunEvent,
-    RunStatus, text,
+    CancelReason, CarriedFile, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, FindingId, LeftOut, Opinion,
+    Rejected, RunEvent, RunStatus, text,
 };
 
 /// The counts of a plan.
@@ -21,8 +21,12 @@ pub struct Planned {
 pub struct Replayed {
     pub(super) critic: Critic,
     pub(super) covered: Vec<FileCoverage>,
+    /// Hunks that are not sent.
+    pub(super) carried: Vec<CarriedFile>,
     /// Those of the plan and those that the reviewer could not read.
     pub(super) left_out: Vec<LeftOut>,
+    /// Changed hunks in the files that the reviewer left out.
+    hunks_left_out: u32,
     /// What there was to review, once it was counted.
     pub planned: Option<Planned>,
     pub notes: Vec<String>,
@@ -63,9 +67,15 @@ impl Replayed {
                         state.covered.push(file.clone());
                     }
                 }
-                RunEvent::LeftOut { file } => {
+                RunEvent::Carried { carried } => {
+                    let is_here = |known: &CarriedFile| known.from == carried.from && known.file == carried.file;
+                    if !state.carried.iter().any(is_here) {
+                        state.carried.push((**carried).clone());
+                    }
+                }
+                RunEvent::LeftOut { file, hunks } => {
                     if done.insert(&file.path) {
-                        state.left_out.push(file.clone());
+                        state.leave_out(file.clone(), *hunks);
                     }
                 }
                 RunEvent::Note { text } => state.note(text.clone()),
@@ -80,7 +90,11 @@ impl Replayed {
                         state.spent.add(&response.usage, *cost, &response.model);
                     }
                 }
-                RunEvent::Restated { finding, .. } => state.critic.restate(finding),
+                RunEvent::Restated { finding, .. } => {
+                    state.seen_again(&finding.finding_id);
+                    state.critic.restate(finding);
+                }
+                RunEvent::Repeated { finding_id, .. } => state.seen_again(finding_id),
                 RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => state.critic.withdraw(finding_id),
                 RunEvent::Rejected { rejected, .. } => {
                     if !state.rejected.contains(rejected) {
@@ -89,9 +103,9 @@ impl Replayed {
                 }
                 RunEvent::Phase { .. }
                 | RunEvent::Judged { .. }
+                | RunEvent::TookOver { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }
-                | RunEvent::Repeated { .. }
                 | RunEvent::CodeSmellsAccumulated { .. }
                 | RunEvent::SlidingWindowApplied { .. }
                 | RunEvent::FinalCodeSmellsSummary { .. }
@@ -101,6 +115,19 @@ impl Replayed {
             }
         }
         state
+    }
+
+    /// A finding that came along with carried hunks was reported by this run as well.
+    fn seen_again(&mut self, id: &FindingId) {
+        self.carried.iter_mut().for_each(|carried| carried.findings.retain(|carried| carried != id));
+    }
+
+    /// Keeps a file of the plan that the reviewer left out or could not read.
+    pub(super) fn leave_out(&mut self, file: LeftOut, hunks: u32) {
+        if !file.reason.is_gap() {
+            self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
+        }
+        self.left_out.push(file);
     }
 
     /// Keeps a note once: a unit that is reviewed again says the same again.
@@ -122,6 +149,10 @@ impl Replayed {
         &self.covered
     }
 
+    pub fn carried(&self) -> &[CarriedFile] {
+        &self.carried
+    }
+
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
@@ -133,11 +164,12 @@ impl Replayed {
         let files_covered = count(self.covered.len());
         let known = files_covered.saturating_add(count(self.left_out.len()));
         let planned = self.planned.unwrap_or_default();
-        Coverage {
+        let mut coverage = Coverage {
             files_total: planned.files.max(known),
             files_covered,
-            hunks_total: planned.hunks.max(hunks_covered),
+            hunks_total: planned.hunks.saturating_sub(self.hunks_left_out).max(hunks_covered),
             hunks_covered,
+            hunks_left_out: self.hunks_left_out,
             lines_covered: self
                 .covered
                 .iter()
@@ -145,7 +177,10 @@ impl Replayed {
                 .fold(0, |sum: u32, lines| sum.saturating_add(lines.end.saturating_sub(lines.start) + 1)),
             files: self.covered.clone(),
             left_out: self.left_out.clone(),
-        }
+            ..Coverage::default()
+        };
+        coverage.carry(&self.carried);
+        coverage
     }
 }
 

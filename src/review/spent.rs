@@ -18,10 +18,7 @@ pub struct Spent {
 
 impl Spent {
     pub fn add(&mut self, usage: &Usage, cost: f64, model: &str) {
-        self.usage.input = self.usage.input.saturating_add(usage.input);
-        self.usage.cached = self.usage.cached.saturating_add(usage.cached);
-        self.usage.output = self.usage.output.saturating_add(usage.output);
-        self.usage.reasoning = self.usage.reasoning.saturating_add(usage.reasoning);
+        self.usage += *usage;
         self.cost += cost;
         self.turns += 1;
         if !model.is_empty() {

@@ -6,7 +6,7 @@ use crate::domain::{Coverage, FindingCounts, Priority, RunStatus};
 /// `3 findings in 4 files: 1 p1, 2 p3`; what was not looked at is said as well.
 pub fn summary(status: RunStatus, counts: &FindingCounts, coverage: &Coverage) -> String {
     let found = counts.total() as usize;
-    let covered = coverage.files_covered as usize;
+    let covered = (coverage.files_covered + coverage.files_carried) as usize;
     let total = coverage.files_total as usize;
     let mut text = match (found, covered) {
         (0, 0) => "no file was reviewed".to_owned(),
@@ -25,6 +25,10 @@ pub fn summary(status: RunStatus, counts: &FindingCounts, coverage: &Coverage) -
     if missed > 0 {
         let verb = if status == RunStatus::Completed { "left out" } else { "not reached or left out" };
         text.push_str(&format!("; {} {verb}", count(missed, "file")));
+    }
+    if coverage.hunks_carried > 0 {
+        let hunks = count(coverage.hunks_total as usize, "hunk");
+        text.push_str(&format!("; {} of {hunks} carried over", coverage.hunks_carried));
     }
     match status {
         RunStatus::Completed => text,

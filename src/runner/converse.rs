@@ -12,10 +12,10 @@ use super::model::Opened;
 use super::work::{Asked, Worker};
 use super::{Runner, RunnerError, settle};
 use crate::context::tools::{self, Toolbox};
-use crate::domain::{CancelReason, ChatRequest, ErrorClass, JournalEntry, Reported, Response, RunEvent, ToolCall};
+use crate::domain::{CancelReason, ChatRequest, ErrorClass, Finding, Reported, Response, RunEvent, ToolCall};
 use crate::git::Change;
 use crate::provider::chat::{Progress, Watch};
-use crate::review::dialog::{Dialog, Effect, Event, Recorded, ToolAnswer};
+use crate::review::dialog::{Dialog, Effect, Event, Recorded, Task, ToolAnswer};
 use crate::review::{Examined, Outcome, Plan, Replayed};
 use crate::store::{Paid, PulseState, PulseWriter};
 
@@ -36,9 +36,14 @@ impl Worker<'_> {
         &mut self,
         change: &Change,
         plan: Plan,
-        entries: &[JournalEntry],
+        known: Vec<Finding>,
     ) -> Result<Outcome, RunnerError> {
+        self.flush()?;
+        let entries = self.runner.store.read_journal(&self.record.run_id)?;
         let events = || entries.iter().map(|entry| &entry.event);
+        if !plan.files.is_empty() && plan.open().is_empty() {
+            return self.without_a_word(Task::nothing_to_send(plan, known), Recorded::of(events()));
+        }
         let opened = match self.runner.open_model(&self.record.reviewer, &self.record, &|| self.asked.look().is_some())
         {
             Ok(opened) => opened,
@@ -56,7 +61,7 @@ impl Worker<'_> {
             Err(error) => return Err(error),
         };
         let tools = self.runner.toolbox(&self.record, change, opened.mask)?;
-        let task = self.runner.task(&opened, &self.record, change, plan, &tools)?;
+        let task = self.runner.task(&opened, &self.record, change, (plan, known), &tools)?;
         let bench = Bench::new(self.runner, &self.record, change)?;
         let pulse = self.runner.store.pulse_writer(&self.record.run_id, self.now());
         let mut talk = Talk { opened, tools, bench, pulse };
@@ -94,6 +99,18 @@ impl Worker<'_> {
         };
         self.keep_account(&dialog, &mut talk)?;
         Ok(outcome)
+    }
+
+    /// A review that needs no model, because earlier ones have looked at everything.
+    fn without_a_word(&mut self, task: Task, mut recorded: Recorded) -> Result<Outcome, RunnerError> {
+        for effect in Dialog::new().handle(Event::Started(Box::new(task))) {
+            match effect {
+                Effect::Append(event) if recorded.is_new(&event) => self.buffer.push(event),
+                Effect::Finish(outcome) => return Ok(*outcome),
+                _ => {}
+            }
+        }
+        Err(RunnerError::Stuck { run: self.record.run_id.clone() })
     }
 
     /// Writes the journal out, and into the record what the run has cost so far.
@@ -148,7 +165,8 @@ impl Worker<'_> {
                 waits: Vec::new(),
             };
             let answer = talk.opened.chat.respond(request, &mut watching);
-            let first_ms = watching.first.map_or(0, |first| first.as_millis() as u64);
+            // 0 says that no byte was seen.
+            let first_ms = watching.first.map_or(0, |first| (first.as_millis() as u64).max(1));
             let took_ms = watching.began.elapsed().as_millis() as u64;
             let waits = watching.waits;
             self.buffer.extend(waits.into_iter().map(|(reason, wait_ms)| RunEvent::Waiting { turn, reason, wait_ms }));
@@ -167,7 +185,17 @@ impl Worker<'_> {
             self.buffer.push(RunEvent::Note { text: format!("turn {turn}: {}; {next} takes over", error.summary) });
             self.flush()?;
             match self.runner.open_model(&next, &self.record, &|| self.asked.look().is_some()) {
-                Ok(opened) => talk.opened = opened,
+                Ok(opened) => {
+                    talk.opened = opened;
+                    let identity = self.runner.identity(Some(&next))?;
+                    self.buffer.push(RunEvent::TookOver {
+                        turn,
+                        reviewer: identity.reviewer,
+                        model: identity.model,
+                        reasoning_effort: identity.effort,
+                    });
+                    self.flush()?;
+                }
                 Err(RunnerError::Reviewer(second)) => {
                     let summary = format!("{}; {next} cannot take over: {}", error.summary, second.summary);
                     return Ok(Event::Failed { class: error.class, summary });

@@ -10,7 +10,7 @@ use crate::provider::Reviewer;
 use crate::provider::builtin;
 use crate::provider::builtin::reviewer::{BuiltinReviewer, Snapshot};
 use crate::provider::chat::{Chat, ChatError};
-use crate::provider::command::{self, Program};
+use crate::provider::command::{self, Access, Program};
 use crate::provider::http::{self, Endpoint, Timeouts, WireKind};
 
 /// Who reviews, and what of the settings decides what comes of it beside the code.
@@ -82,6 +82,15 @@ impl Runner {
     }
 }
 
+/// What is not paid for because so many changed lines are not sent, in tokens; `nothing_left` when that is all of them.
+pub(super) fn saved_estimate(reviewer: &str, lines: u64, nothing_left: bool) -> u64 {
+    match (reviewer, nothing_left) {
+        (Runner::BUILTIN, _) => 0,
+        (_, true) => TOKENS_PER_REVIEW + lines.saturating_mul(TOKENS_PER_LINE),
+        (_, false) => lines.saturating_mul(TOKENS_PER_LINE),
+    }
+}
+
 /// A client for a reviewer that talks to a model. Nothing is sent yet. `folder` is where a program works.
 ///
 /// # Errors
@@ -99,7 +108,7 @@ pub fn connect(
         ReviewerKind::Anthropic => WireKind::Anthropic,
         ReviewerKind::Gemini => WireKind::Gemini,
         ReviewerKind::Ollama => WireKind::Ollama,
-        ReviewerKind::Command => return Ok(Box::new(command::open(program(name, settings, folder)?))),
+        ReviewerKind::Command => return Ok(Box::new(command::open(program(name, settings, folder, Access::Read)?))),
         ReviewerKind::Builtin => {
             let text = format!("{name} is the built-in reviewer: it talks to no model");
             return Err(ChatError::new(ErrorClass::Configuration, text));
@@ -131,8 +140,13 @@ pub fn connect(
     })?))
 }
 
-/// A program that reviews in `folder`.
-fn program(name: &str, settings: &ReviewerSettings, folder: &Path) -> Result<Program, ChatError> {
+/// A program that makes a fix in `folder`. Nothing is started yet.
+pub(super) fn open_fixer(name: &str, settings: &ReviewerSettings, folder: &Path) -> Result<command::Agent, ChatError> {
+    Ok(command::open(program(name, settings, folder, Access::Write)?))
+}
+
+/// A program that works in `folder`.
+fn program(name: &str, settings: &ReviewerSettings, folder: &Path, access: Access) -> Result<Program, ChatError> {
     let ourselves = process::program().map_err(|error| {
         ChatError::new(
             ErrorClass::Internal,
@@ -151,6 +165,7 @@ fn program(name: &str, settings: &ReviewerSettings, folder: &Path) -> Result<Pro
         model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
         effort: settings.effort.map(|effort| effort.word().to_owned()),
         folder: folder.to_owned(),
+        access,
         timeouts: command::Timeouts { idle: settings.idle_timeout, total: settings.total_timeout },
         environment: Vec::new(),
         keeper: (ourselves, vec!["keep".into(), "--".into()]),

@@ -1,7 +1,9 @@
 //! The store's runs as the policy wants them.
 
-use super::Runner;
-use crate::domain::{RunId, RunRecord, RunStatus};
+use std::collections::BTreeSet;
+
+use super::{Runner, RunnerError};
+use crate::domain::{CancelReason, RunId, RunOutput, RunRecord, RunStatus};
 use crate::policy::{Activity, Ending, Extent, KnownRun, Liveness, Resumable};
 use crate::store::{RunRow, View};
 
@@ -22,12 +24,13 @@ pub(super) fn of_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
         worktree: row.worktree,
         attempt: row.attempt,
         epoch: row.epoch,
-        ending: if row.cancel_reason.is_empty() { Ending::NotAsked } else { Ending::Asked },
+        ending: ending(row.cancel_reason),
         extent: if row.error_class.is_empty() { Extent::Whole } else { Extent::Partial },
         findings: row.counts.iter().sum(),
         tokens: row.tokens,
         superseded_by: row.superseded_by,
         resumable: Resumable::No,
+        underway: None,
     }
 }
 
@@ -48,12 +51,21 @@ pub(super) fn of_record<'a>(record: &'a RunRecord, scope: &'a str) -> KnownRun<'
         worktree: &record.worktree,
         attempt: record.attempt,
         epoch: record.epoch,
-        ending: if record.cancel_reason.is_none() { Ending::NotAsked } else { Ending::Asked },
+        ending: ending(record.cancel_reason.map_or("", CancelReason::word)),
         extent: if record.error_class.is_none() { Extent::Whole } else { Extent::Partial },
         findings: record.finding_counts.total(),
         tokens: record.tokens.total(),
         superseded_by: record.superseded_by.as_ref().map_or("", |id| id.as_str()),
         resumable: Resumable::No,
+        underway: None,
+    }
+}
+
+fn ending(reason: &str) -> Ending {
+    match reason {
+        "" => Ending::NotAsked,
+        reason if reason == CancelReason::UserStop.word() => Ending::Stopped,
+        _ => Ending::Asked,
     }
 }
 
@@ -80,6 +92,20 @@ impl Runner {
         }
     }
 
+    /// How much of what it was asked a completed run has done, held against the attempt that it goes on from.
+    pub(super) fn extent(&self, record: &RunRecord) -> Result<Extent, RunnerError> {
+        if record.error_class.is_none() {
+            return Ok(Extent::Whole);
+        }
+        let Some(from) = &record.carried_over_from else { return Ok(Extent::Partial) };
+        let (Some(before), Some(now)) = (self.store.output(from)?, self.store.output(&record.run_id)?) else {
+            return Ok(Extent::Partial);
+        };
+        let files = now.coverage.unreadable().count();
+        let same = files > 0 && before.run.status == RunStatus::Completed && why_in_part(&before) == why_in_part(&now);
+        Ok(if same { Extent::StaysUnread { files: u32::try_from(files).unwrap_or(u32::MAX) } } else { Extent::Partial })
+    }
+
     /// Whether a worker has the run, for counting slots: a lock that cannot be asked takes none.
     pub(super) fn is_at_work(&self, run: &RunId) -> bool {
         self.store.is_live(run).unwrap_or_else(|error| {
@@ -87,4 +113,12 @@ impl Runner {
             false
         })
     }
+}
+
+/// What kept a run from reviewing all: how it failed, the files that could not be read, and what its notes say of them.
+fn why_in_part(output: &RunOutput) -> (&str, BTreeSet<&str>, BTreeSet<&str>) {
+    let files: BTreeSet<&str> = output.coverage.unreadable().collect();
+    let about_them = |note: &&str| note.split_once(": ").is_some_and(|(path, _)| files.contains(path));
+    let notes = output.notes.iter().map(String::as_str).filter(about_them).collect();
+    (&output.run.error_summary, files, notes)
 }

@@ -1,4 +1,4 @@
-//! Processes: request, start, adopt, cancel, recover, watch; executes the engine's effects.
+//! Processes: request, start, adopt, cancel, recover, reconcile, watch; executes the engine's effects.
 //!
 //! Invariants: the store is the only channel between processes; a worker is detached, in its own process group, and
 //! holds its run's lock for its life; a finding is in the journal before anything is said about it.
@@ -10,6 +10,11 @@
 //! - *Slots.* Anybody may spawn a worker for a pending run; the worker takes the run's lock and then, under the store's
 //!   lock, turns the run to working only if fewer than `max_parallel_runs` others work. One that finds no slot leaves
 //!   its run pending and gives its lock up before it lets go of the store, so whoever ends next finds the run startable.
+//! - *Waiting for an older run.* A run whose older sibling may finish ([`crate::policy::supersede`]) stays pending until
+//!   that one has ended, so that it carries over what it yields. It holds no slot meanwhile, it waits for one that holds
+//!   a slot or gets the next, always an older one, and not for one that a person has paused: nobody waits in a circle.
+//! - *Carrying over.* Before a worker sends anything it looks for what earlier runs with the same eyes have reviewed as it
+//!   is ([`crate::policy::carry`]), and writes what it leaves out into its journal: a restart leaves out the same.
 //! - *Starts.* A worker is started with a lock of its own as standard input, so that nobody starts a second one while
 //!   it is on its way; starts that end before the claim are counted, and after three the run fails.
 //! - *Asking for an end.* The asker writes `cancel_reason` into the run's record and leaves the status; the worker sees
@@ -20,35 +25,59 @@
 //! - *Settling.* A run that says working while its lock is free is settled by whoever finds it and holds its lock
 //!   meanwhile: completed from its output when that was written, ended as asked, pending again for the next attempt, or
 //!   lost with everything its journal holds.
+//! - *Reconciling.* Whoever starts settles what is dead and removes what dead processes left: checkouts for programs, and
+//!   the snapshot of a run that its maker did not come to record. Each run's journal says what became of it; a line for
+//!   people waits in the store's news, once, until there is one to read it.
+//! - *Retention.* Once a day a worker that has ended its run lets old runs go of their journals and snapshots, but for
+//!   snapshots that unsettled findings stand in. Findings, results and dispositions are never removed.
+//! - *The hook.* What git calls after a commit hands over to a process of its own and returns: nobody waits for a snapshot.
 //! - *Findings.* The end of a run acts on all findings (`life`): which of its reports are known, which are held back, what
 //!   it confirms, contradicts or finds gone, and where the others stand now. The rules are in [`crate::policy`].
+//! - *Fixing.* A patch for findings is made, reviewed and offered by a worker of its own; see [`resolve`].
+//! - *Watching.* One watcher per repository holds `locks/watch.lock` for its life; it is started by whoever wants it,
+//!   detached as a worker is, and ended by a signal. It advances the epoch when something moved and asks the policy
+//!   whether that is worth a request ([`Watch`]). A snooze is a file in the store's folder that watchers and hooks obey.
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
 mod cancel;
+mod carry;
 mod converse;
 mod examine;
+mod hook;
 mod identity;
+mod keys;
 mod known;
 mod life;
 mod model;
+mod overlap;
 mod pause;
 mod process;
+mod reconcile;
 mod recover;
+pub mod replay;
 mod request;
+pub mod resolve;
+mod retention;
 mod settle;
 mod start;
 mod trial;
 mod wait;
+mod watch;
 mod work;
 
+pub use hook::{AfterCommit, after_commit, log_failure};
+pub use reconcile::Reconciled;
+pub use resolve::{FixError, FixRequest};
+pub use retention::{Cleared, Keep};
 pub use trial::{ToolsTried, Trial, try_out};
+pub use watch::{Began, Leash, Open, Said, Stopped, Watch, WatchEnd, WatchState, WatchStopper, parse_snooze};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Ambient, Paths, Settings};
-use crate::domain::{RunId, RunRecord, Scope, Source};
+use crate::domain::{RunId, RunRecord, RunStatus, Scope, Source};
 use crate::git::{Filter, GitError, Repo};
 use crate::policy::Decision;
 use crate::provider::builtin;
@@ -80,17 +109,28 @@ pub struct ReviewRequest {
 pub struct Requested {
     pub decision: Decision,
     pub run: RunRecord,
-    /// Runs whose worker was found dead on the way.
-    pub recovered: Vec<Recovered>,
 }
 
 /// What recovery did with a run whose worker is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
     pub run_id: RunId,
-    pub resumed: bool,
-    /// One line for a person: "lost: worker died in attempt 3, 4 findings kept".
-    pub text: String,
+    pub became: Became,
+}
+
+/// What became of a run whose worker is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Became {
+    Settled {
+        /// Pending when it was resumed.
+        status: RunStatus,
+        /// "worker died in turn 7".
+        cause: String,
+        /// All that its journal held: they are kept.
+        findings: u32,
+    },
+    /// It could not be settled, for this reason, and is as it was.
+    Stuck(String),
 }
 
 /// What a cancellation came to.
@@ -133,6 +173,8 @@ pub enum RunnerError {
     Limits(#[from] builtin::limits::LimitsError),
     #[error(transparent)]
     Config(#[from] crate::config::ConfigError),
+    #[error(transparent)]
+    Fix(#[from] FixError),
     /// A reviewer that cannot be talked to.
     #[error(transparent)]
     Reviewer(#[from] ChatError),
@@ -140,6 +182,10 @@ pub enum RunnerError {
     Stuck { run: RunId },
     #[error("the worker of {run} (process {worker}) does not end although it was killed; it may hang in the kernel")]
     Unkillable { run: RunId, worker: u32 },
+    #[error("the watcher runs as process {pid} of {owner}: it can only be ended there")]
+    WatchedElsewhere { pid: u32, owner: String },
+    #[error("the watcher{} does not end", .watcher.map_or(String::new(), |pid| format!(" (process {pid})")))]
+    WatchStays { watcher: Option<u32> },
 }
 
 impl Runner {

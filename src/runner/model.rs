@@ -1,5 +1,7 @@
 //! A reviewer that talks to a model, opened from the settings: its limits, its words, its tools, its price.
 
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::identity::connect;
@@ -10,8 +12,8 @@ use crate::context::mask::Mask;
 use crate::context::material::{Measure, material};
 use crate::context::tokens;
 use crate::context::tools::{Setup, Toolbox};
-use crate::domain::{Finding, RunId, RunRecord, TurnPhase, Usage, content_hash, text};
-use crate::git::{Change, Repo, Throwaway};
+use crate::domain::{Finding, LineRange, RunRecord, TurnPhase, Usage, content_hash, text};
+use crate::git::{Change, FileChange, Hunk, Repo, Throwaway};
 use crate::provider::chat::{Chat, ChatError, Tools};
 use crate::provider::command::SETTINGS_OF_AGENTS;
 use crate::review::Plan;
@@ -69,7 +71,7 @@ impl Runner {
         Ok(content_hash([version.as_bytes(), switches.as_bytes()]).chars().take(16).collect())
     }
 
-    fn prompts(&self) -> Result<Prompts, RunnerError> {
+    pub(super) fn prompts(&self) -> Result<Prompts, RunnerError> {
         Ok(Prompts::load(&self.paths)?)
     }
 
@@ -100,14 +102,17 @@ impl Runner {
         })
     }
 
+    /// Where checkouts are made, each named after its run.
+    pub(super) fn checkouts(&self) -> PathBuf {
+        self.paths.cache.join("checkouts").join(self.repo.key())
+    }
+
     /// A copy of the snapshot for a program to look around in. What dead workers left of theirs goes.
     fn checkout(&self, record: &RunRecord, cancelled: &dyn Fn() -> bool) -> Result<Throwaway, RunnerError> {
-        let folder = self.paths.cache.join("checkouts").join(self.repo.key());
-        let is_alive = |name: &str| name.parse::<RunId>().is_ok_and(|run| self.store.is_live(&run).unwrap_or(true));
-        if let Err(error) = Repo::sweep_throwaways(&folder, &is_alive) {
+        if let Err(error) = self.tidy() {
             tracing::warn!(%error, "throw-away checkouts of dead workers stay");
         }
-        let folder = folder.join(record.run_id.as_str());
+        let folder = self.checkouts().join(record.run_id.as_str());
         let checkout = self.repo.throwaway(&record.snapshot_commit, &folder, &SETTINGS_OF_AGENTS, cancelled)?;
         checkout.ok_or_else(|| RunnerError::Reviewer(ChatError::cancelled()))
     }
@@ -131,7 +136,7 @@ impl Runner {
         opened: &Opened,
         record: &RunRecord,
         change: &Change,
-        mut plan: Plan,
+        (mut plan, known): (Plan, Vec<Finding>),
         toolbox: &Toolbox,
     ) -> Result<Task, RunnerError> {
         let settings = self.model_settings(&opened.name)?;
@@ -144,7 +149,13 @@ impl Runner {
             max_part_tokens: limits.part_tokens(),
             context_lines: CONTEXT_LINES,
         };
-        let material = material(&self.repo, change, measure, &count, opened.mask);
+        let open: HashMap<String, HashSet<LineRange>> =
+            plan.open().into_iter().map(|file| (file.path, file.hunks.into_iter().collect())).collect();
+        let is_open = |file: &FileChange, hunk: usize| {
+            let lines = file.hunks.get(hunk).map(Hunk::new_range);
+            lines.is_some_and(|lines| open.get(&file.path).is_some_and(|open| open.contains(&lines)))
+        };
+        let material = material(&self.repo, change, measure, &count, opened.mask, &is_open);
         let unseen: Vec<&str> = material.left_out.iter().map(|file| file.path.as_str()).collect();
         plan.files.retain(|file| !unseen.contains(&file.path.as_str()));
         plan.left_out.extend(material.left_out.iter().cloned());
@@ -161,6 +172,7 @@ impl Runner {
         }
         Ok(Task {
             plan,
+            known,
             parts: parts.collect(),
             system,
             tools: if native { toolbox.specs() } else { Vec::new() },
@@ -184,8 +196,8 @@ impl Runner {
         Box::new(move |say| {
             let render = |prompt: Prompt<'_>| prompts.render(&prompt);
             match say {
-                Say::Task { diff, later } => {
-                    render(Prompt::Task { scope: &scope, rules: &rules, patterns: "", diff, later })
+                Say::Task { diff, later, known } => {
+                    render(Prompt::Task { scope: &scope, rules: &rules, patterns: "", known, diff, later })
                 }
                 Say::More { diff, later } => render(Prompt::More { diff, later }),
                 Say::Uncovered { hunks } => render(Prompt::Uncovered { hunks }),

@@ -1,7 +1,7 @@
 //! What differs between operating systems: detached children, signals, process groups, who we are.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -12,18 +12,18 @@ pub(super) fn program() -> std::io::Result<PathBuf> {
     Ok(if !program.exists() && image.exists() { image.to_owned() } else { program })
 }
 
-/// A command that outlives us and our terminal: a locked file as its standard input, output to a log, a process group
-/// of its own.
+/// A command that outlives us and our terminal: its standard input (for a worker a locked file), output to a log, a process
+/// group of its own.
 /// (No `pre_exec`, so that the standard library can use the cheap way to start a process.)
 pub(super) fn detached(
     program: &Path,
     arguments: &[OsString],
     folder: &Path,
-    input: File,
+    input: impl Into<Stdio>,
     log: Option<File>,
 ) -> Command {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::from(input));
+    command.args(arguments).current_dir(folder).stdin(input);
     match log.and_then(|log| Some((log.try_clone().ok()?, log))) {
         Some((output, errors)) => command.stdout(output).stderr(errors),
         None => command.stdout(Stdio::null()).stderr(Stdio::null()),
@@ -31,6 +31,16 @@ pub(super) fn detached(
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
+}
+
+/// A file for what detached processes have to say, which is only what went wrong; none when it cannot be written.
+pub(super) fn log(folder: &Path, name: &str) -> Option<File> {
+    std::fs::create_dir_all(folder).ok()?;
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(folder.join(name)).ok()
 }
 
 /// Gives up the lock that came with standard input, before this process ends.
@@ -78,6 +88,19 @@ pub(super) fn kill_group(worker: u32) {
 
 #[cfg(not(unix))]
 pub(super) fn kill_group(_worker: u32) {}
+
+/// Asks a process to end, as an interrupt would.
+#[cfg(unix)]
+pub(super) fn ask_to_end(process: u32) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let pid = i32::try_from(process).ok().filter(|&number| number > 1).and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn ask_to_end(_process: u32) {}
 
 /// `user@host`.
 pub(super) fn owner() -> String {

@@ -1,15 +1,19 @@
 //! Runs whose worker is gone: completed, ended as asked, resumed or lost; never forgotten, and no finding with them.
 
-use super::{Recovered, Runner, RunnerError, known, settle};
+use super::{Became, Recovered, Runner, RunnerError, known, settle};
 use crate::domain::{ErrorClass, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::Replayed;
+use crate::store::News;
 
 impl Runner {
     /// Settles runs whose record says in flight while nobody holds their lock: completed from their output, ended as
     /// was asked, resumed (at most 3 attempts) or lost. Then starts what is pending, whoever left it so. A run that cannot
     /// be settled is named with the reason, and tried again the next time.
     pub fn recover(&self) -> Result<Vec<Recovered>, RunnerError> {
+        if let Err(error) = self.reconcile_fixes() {
+            tracing::warn!(%error, "fixes whose worker is gone cannot be settled");
+        }
         let view = self.store.runs_view()?;
         let mut recovered = Vec::new();
         for row in known::rows(&view).filter(|row| row.status.is_working()) {
@@ -19,10 +23,13 @@ impl Runner {
                 // One run that cannot be settled must not keep anybody from the others.
                 Err(error) => {
                     tracing::warn!(run = %id, %error, "a run whose worker is gone cannot be settled");
-                    let text = format!("cannot be settled: {error}");
-                    recovered.push(Recovered { run_id: id, resumed: false, text });
+                    recovered.push(Recovered { run_id: id, became: Became::Stuck(error.to_string()) });
                 }
             }
+        }
+        let news: Vec<News> = recovered.iter().filter_map(Recovered::news).collect();
+        if let Err(error) = self.store.tell_later(&news) {
+            tracing::warn!(%error, "nobody will be told what was settled");
         }
         let started = match recovered.is_empty() {
             true => self.start_next(&view, None, &[]),
@@ -47,9 +54,17 @@ impl Runner {
         }
         let entries = self.store.read_journal(run)?;
         let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
-        let kept = format!("{} kept", text::count(replayed.finding_count(), "finding"));
+        let findings = u32::try_from(replayed.finding_count()).unwrap_or(u32::MAX);
         let attempt = record.attempt;
-        let recovered = |resumed, text| Ok(Some(Recovered { run_id: run.clone(), resumed, text }));
+        let recovered = |status, cause: &str| {
+            let became = Became::Settled { status, cause: cause.to_owned(), findings };
+            Ok(Some(Recovered { run_id: run.clone(), became }))
+        };
+        // Where it was, as far as anybody can tell.
+        let place = match entries.iter().rev().find_map(|entry| turn(&entry.event)) {
+            Some(turn) => format!("turn {turn}"),
+            None => format!("attempt {attempt}"),
+        };
 
         if let Some(output) = self.written_output(run) {
             let settled = self.close(run, |record| {
@@ -58,39 +73,46 @@ impl Runner {
                 (record.status, record.phase_timings) = (status, phase_timings);
                 (record.coverage, record.finding_counts) = (coverage, finding_counts);
                 (record.finding_digests, record.summary) = (finding_digests, summary);
+                record.answered_by = output.run.answered_by;
                 (record.error_class, record.error_summary) = (output.run.error_class, output.run.error_summary);
                 record.cancel_reason = record.cancel_reason.or(output.run.cancel_reason);
             })?;
-            self.note_the_end(run, &replayed, settled.status)?;
-            let text = format!("{}: worker died after it had written its result, {kept}", settled.status);
-            return recovered(false, text);
+            let cause = "worker died after it had written its result";
+            self.note_the_end(run, &replayed, settled.status, cause)?;
+            return recovered(settled.status, cause);
         }
         if record.cancel_reason.or(replayed.cancel_asked).is_some() {
             let status = settle::ended_as(&RunRecord {
                 cancel_reason: record.cancel_reason.or(replayed.cancel_asked),
                 ..record.clone()
             });
-            let outcome = replayed.outcome(status, "its worker did not answer");
-            self.conclude(run, outcome, record.phase_timings)?;
-            self.note_the_end(run, &replayed, status)?;
-            return recovered(false, format!("{status}: its worker did not answer, {kept}"));
+            let cause = "its worker did not answer";
+            self.conclude(run, replayed.outcome(status, cause), record.phase_timings)?;
+            self.note_the_end(run, &replayed, status, cause)?;
+            return recovered(status, cause);
         }
         let snapshot = self.can_go_on(&record);
         if attempt < MAX_ATTEMPTS && snapshot {
+            let cause = match place.starts_with("turn") {
+                true => format!("worker died in {place}, attempt {attempt} of {MAX_ATTEMPTS}"),
+                false => format!("worker died in {place} of {MAX_ATTEMPTS}"),
+            };
+            let text = format!("{cause}; resumed");
+            self.store.journal(run)?.append(self.ambient.now(), RunEvent::Note { text })?;
             self.store.locked_as(|locked| {
                 locked.update_run(run, self.ambient.now(), |record| record.status = RunStatus::Pending)
             })?;
-            return recovered(true, format!("resumed: worker died in attempt {attempt} of {MAX_ATTEMPTS}, {kept}"));
+            return recovered(RunStatus::Pending, &cause);
         }
         let reason = match snapshot {
-            true => format!("worker died in attempt {attempt}"),
-            false => format!("worker died in attempt {attempt} and the snapshot is gone"),
+            true => format!("worker died in {place}"),
+            false => format!("worker died in {place} and the snapshot is gone"),
         };
         let mut outcome = replayed.outcome(RunStatus::Lost, &reason);
         outcome.failure = Some((ErrorClass::WorkerDied, reason.clone()));
         self.conclude(run, outcome, record.phase_timings)?;
-        self.note_the_end(run, &replayed, RunStatus::Lost)?;
-        recovered(false, format!("lost: {reason}, {kept}"))
+        self.note_the_end(run, &replayed, RunStatus::Lost, &reason)?;
+        recovered(RunStatus::Lost, &reason)
     }
 
     /// The output, when its worker came as far as writing it.
@@ -99,11 +121,52 @@ impl Runner {
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
-    /// The last line of the journal, if its worker did not write it.
-    fn note_the_end(&self, run: &RunId, replayed: &Replayed, status: RunStatus) -> Result<(), RunnerError> {
+    /// The last lines of the journal, if its worker did not write them: why it ends, and that it does.
+    fn note_the_end(
+        &self,
+        run: &RunId,
+        replayed: &Replayed,
+        status: RunStatus,
+        cause: &str,
+    ) -> Result<(), RunnerError> {
         if replayed.finished.is_none() {
-            self.store.journal(run)?.append(self.ambient.now(), RunEvent::Finished { status })?;
+            let note = RunEvent::Note { text: cause.to_owned() };
+            self.store.journal(run)?.append_all(self.ambient.now(), &[note, RunEvent::Finished { status }])?;
         }
         Ok(())
+    }
+}
+
+/// The turn that an entry is of.
+fn turn(event: &RunEvent) -> Option<u32> {
+    match event {
+        RunEvent::TurnAsked { turn, .. } | RunEvent::TurnAnswered { turn, .. } => Some(*turn),
+        _ => None,
+    }
+}
+
+impl Recovered {
+    /// One line for a person: "lost: worker died in attempt 3, 4 findings kept".
+    pub fn text(&self) -> String {
+        match &self.became {
+            Became::Settled { status, cause, findings } => {
+                let word = if *status == RunStatus::Pending { "resumed" } else { status.word() };
+                format!("{word}: {cause}, {} kept", text::count(*findings as usize, "finding"))
+            }
+            Became::Stuck(error) => format!("cannot be settled: {error}"),
+        }
+    }
+
+    /// What somebody should be told once; nothing of a run that is as it was.
+    pub(super) fn news(&self) -> Option<News> {
+        match &self.became {
+            Became::Settled { status, cause, findings } => Some(News::Run {
+                run_id: self.run_id.clone(),
+                status: *status,
+                cause: cause.clone(),
+                findings: *findings,
+            }),
+            Became::Stuck(_) => None,
+        }
     }
 }

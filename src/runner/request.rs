@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::identity::Identity;
 use super::start::Waiting;
 use super::{Requested, ReviewRequest, Runner, RunnerError, known, process};
 use crate::domain::{
-    CancelReason, Coverage, FindingCounts, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
+    CancelReason, Coverage, FindingCounts, Fix, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
+use crate::policy::supersede::{FinishRule, Verdict};
 use crate::policy::{self, Action, Decision, Extent, KnownRun, Liveness, Resumable};
 use crate::store::{Locked, StoreError, View};
 
@@ -51,7 +53,57 @@ impl Runner {
         // Before the code is looked at: what is said meanwhile may already speak of other code.
         let triage_bytes = self.store.triage_bytes()?;
         let snapshot = self.freeze(request)?;
+        let wish = self.wish(request, &identity, &snapshot);
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
+        let mut dead = Dead::SettleFirst;
+        let (requested, view) = loop {
+            let tried = self.store.locked_as(|locked| self.under_lock(locked, &asked, dead))?;
+            match tried {
+                Tried::Requested(requested, view) => break (*requested, view),
+                Tried::DeadWorker => {
+                    self.recover()?;
+                    dead = Dead::LeaveIt;
+                }
+            }
+        };
+        self.settle_answer(&requested, &snapshot);
+        // Also when this request needs no worker: perhaps an earlier one still does.
+        if let Err(error) = self.start_requested(&requested, &view) {
+            tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
+        }
+        Ok(requested)
+    }
+
+    /// Records a run that reviews the patch of a fix. It is nobody's answer and stands for no other run: it is of no working
+    /// tree, and its scope hash is like no other. Not started yet.
+    pub(super) fn create_follow_up(&self, request: &ReviewRequest, fix: &Fix) -> Result<RunRecord, RunnerError> {
+        let identity = self.identity(request.reviewer.as_deref())?;
+        let triage_bytes = self.store.triage_bytes()?;
+        let snapshot = self.freeze(request)?;
+        let wish = self.wish(request, &identity, &snapshot);
         let wish = policy::Request {
+            scope_hash: format!("{}{}", RunRecord::OF_A_FIX, wish.scope_hash),
+            branch: String::new(),
+            worktree: String::new(),
+            ..wish
+        };
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
+        let decision = Decision {
+            action: Action::Launch { supersedes: Vec::new() },
+            reason: format!("reviews the patch of {}", fix.fix_id),
+            saved_token_estimate: 0,
+            older: Vec::new(),
+            duplicate_of: None,
+        };
+        self.store.locked_as(|locked| {
+            let run = self.create(locked, &asked, &decision)?;
+            // Still under the lock that a worker needs to begin it.
+            Ok(locked.note_on_run(&run.run_id, |run| run.follow_up_of = Some(fix.fix_id.clone()))?)
+        })
+    }
+
+    fn wish(&self, request: &ReviewRequest, identity: &Identity, snapshot: &Snapshot) -> policy::Request {
+        policy::Request {
             scope: snapshot.scope.clone(),
             scope_hash: snapshot.scope_hash.clone(),
             diff_fingerprint: snapshot.diff_fingerprint.clone(),
@@ -64,28 +116,10 @@ impl Runner {
             files: snapshot.change.files.len(),
             left_out: snapshot.change.left_out.len(),
             force: request.force,
-            prompt_estimate: Self::estimate(&identity, changed_lines(&snapshot)),
-        };
-        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
-        let mut dead = Dead::SettleFirst;
-        let mut recovered = Vec::new();
-        let (mut requested, view) = loop {
-            let tried = self.store.locked_as(|locked| self.under_lock(locked, &asked, dead))?;
-            match tried {
-                Tried::Requested(requested, view) => break (*requested, view),
-                Tried::DeadWorker => {
-                    recovered = self.recover()?;
-                    dead = Dead::LeaveIt;
-                }
-            }
-        };
-        requested.recovered = recovered;
-        self.settle_answer(&requested, &snapshot);
-        // Also when this request needs no worker: perhaps an earlier one still does.
-        if let Err(error) = self.start_requested(&requested, &view) {
-            tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
+            asker: request.source.into(),
+            rule: FinishRule { finish_from: self.settings.policy.finish_from },
+            prompt_estimate: Self::estimate(identity, changed_lines(snapshot)),
         }
-        Ok(requested)
     }
 
     fn freeze(&self, request: &ReviewRequest) -> Result<Snapshot, RunnerError> {
@@ -98,6 +132,7 @@ impl Runner {
 
     fn under_lock(&self, locked: &Locked<'_>, asked: &Asked<'_>, dead: Dead) -> Result<Tried, RunnerError> {
         let Asked { wish, .. } = asked;
+        let scope = wish.scope.to_string();
         let view = locked.view()?;
         // The records of equivalent runs: what can be taken over from them is not in a row.
         let mut looked_into: Vec<RunRecord> = Vec::new();
@@ -113,6 +148,10 @@ impl Runner {
             if run.liveness == Liveness::Dead && dead == Dead::SettleFirst {
                 return Ok(Tried::DeadWorker);
             }
+            let older = !same && !row.status.is_terminal() && row.scope == scope && row.reviewer == wish.reviewer;
+            if older && row.branch == wish.branch && row.worktree == wish.worktree {
+                run.underway = self.underway(&row, run.liveness, asked.snapshot)?;
+            }
             if same
                 && looked_into.len() < LOOKED_INTO
                 && let Ok(id) = row.id.parse::<RunId>()
@@ -120,7 +159,10 @@ impl Runner {
             {
                 let early = match record.status {
                     RunStatus::Lost | RunStatus::Failed => true,
-                    RunStatus::Completed => run.extent == Extent::Partial,
+                    RunStatus::Completed => {
+                        run.extent = self.extent(&record)?;
+                        run.extent == Extent::Partial
+                    }
                     _ => false,
                 };
                 if early && self.can_go_on(&record) {
@@ -139,6 +181,7 @@ impl Runner {
                         && record.scope == wish.scope
                         && record.branch == wish.branch
                         && record.worktree == wish.worktree
+                        && record.reused_from == decision.duplicate_of
                 });
                 match earlier {
                     Some(record) => record,
@@ -149,17 +192,19 @@ impl Runner {
             Action::Reuse { run, .. } => self.stand_again(locked, run, asked, &decision)?,
             Action::Launch { .. } | Action::Resume { .. } => self.create(locked, asked, &decision)?,
         };
-        self.supersede_all(locked, decision.action.supersedes(), &run.run_id);
+        self.tell_older(locked, &decision, &run.run_id);
         if matches!(decision.action, Action::Reuse { .. }) {
             self.fold(locked, &run)?;
         }
-        Ok(Tried::Requested(Box::new(Requested { decision, run, recovered: Vec::new() }), view))
+        Ok(Tried::Requested(Box::new(Requested { decision, run }), view))
     }
 
     /// Starts a worker for the run if there is a slot for it; looks at the view that is there already.
     fn start_requested(&self, requested: &Requested, view: &View) -> Result<(), RunnerError> {
         let run = &requested.run;
         let added = match &requested.decision.action {
+            // One that waits is started by whoever ends what it waits for.
+            Action::Launch { .. } | Action::Resume { .. } if self.must_wait(run) => None,
             Action::Launch { .. } | Action::Resume { .. } => {
                 Some(Waiting { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
             }
@@ -206,11 +251,13 @@ impl Runner {
             attempt: 0,
             paused: false,
             follow_up_count: 0,
+            follow_up_of: None,
             phase_timings: PhaseTimings::default(),
             prompt_estimate: wish.prompt_estimate,
             tokens: Usage::default(),
             cost: 0.0,
             window_peak: 0,
+            answered_by: Vec::new(),
             saved_token_estimate: decision.saved_token_estimate,
             coverage: expected_coverage(snapshot, status),
             finding_counts: FindingCounts::default(),
@@ -218,25 +265,35 @@ impl Runner {
             summary: String::new(),
             decision: decision.reason.clone(),
             reuse_count: 0,
+            adopted_count: 0,
             last_reused_at: None,
             last_reuse_reason: String::new(),
             last_reuse_head: String::new(),
             superseded_by: None,
             reused_from: None,
             carried_over_from: None,
+            resumed_from: None,
+            waits_for: decision.waits_for().cloned(),
+            full: wish.force,
             cancel_reason: None,
             cancel_note: String::new(),
+            finish_note: String::new(),
             error_class: None,
             error_summary: String::new(),
         };
         match &decision.action {
-            Action::Skip => record.summary = decision.reason.clone(),
+            Action::Skip => {
+                record.summary = decision.reason.clone();
+                record.reused_from.clone_from(&decision.duplicate_of);
+            }
             Action::Resume { from, .. } => {
+                record.resumed_from = Some(from.clone());
                 record.carried_over_from = Some(from.clone());
                 record.attempt = self.store.run(from)?.map_or(0, |earlier| earlier.attempt);
             }
             _ => {}
         }
+        locked.begin_run(&record.run_id)?;
         if status == RunStatus::Pending {
             self.repo.keep(&record.run_id, &record.snapshot_commit)?;
         }
@@ -265,28 +322,42 @@ impl Runner {
             run.superseded_by = None;
             run.saved_token_estimate = run.saved_token_estimate.saturating_add(decision.saved_token_estimate);
             run.reuse_count = run.reuse_count.saturating_add(1);
+            let adopted = matches!(decision.action, Action::Adopt { .. });
+            run.adopted_count = run.adopted_count.saturating_add(u32::from(adopted));
             run.last_reused_at = Some(self.ambient.now());
             run.last_reuse_reason.clone_from(&decision.reason);
             run.last_reuse_head.clone_from(&asked.snapshot.head_commit);
         })?)
     }
 
-    /// Asks active runs to end in favour of `newer`. The new run stands whether each of them can be told or not.
-    fn supersede_all(&self, locked: &Locked<'_>, older: &[RunId], newer: &RunId) {
-        for older in older {
-            if let Err(error) = self.supersede(locked, older, newer) {
-                tracing::warn!(run = %older, %newer, %error, "a run cannot be superseded");
+    /// Asks active runs of other code to end in favour of `newer`, or tells them that they may finish. The new run stands
+    /// whether each of them can be told or not.
+    fn tell_older(&self, locked: &Locked<'_>, decision: &Decision, newer: &RunId) {
+        for (older, verdict) in &decision.older {
+            let told = match verdict {
+                Verdict::Cancel(why) => self.supersede(locked, older, newer, why),
+                Verdict::Finish(why) => {
+                    let note = format!("may finish although {newer} asks about newer code: {why}");
+                    locked.note_on_run(older, |run| run.finish_note = note).map(drop).map_err(RunnerError::from)
+                }
+            };
+            if let Err(error) = told {
+                tracing::warn!(run = %older, %newer, %error, "a run cannot be told that newer code was asked about");
             }
         }
     }
 
     /// Asks an active run to end in favour of `newer`; one that has not begun ends at once.
-    fn supersede(&self, locked: &Locked<'_>, id: &RunId, newer: &RunId) -> Result<(), RunnerError> {
+    fn supersede(&self, locked: &Locked<'_>, id: &RunId, newer: &RunId, why: &str) -> Result<(), RunnerError> {
         let asked = locked.update_run(id, self.ambient.now(), |run| {
             if run.status.is_terminal() {
                 return;
             }
-            run.cancel_reason.get_or_insert(CancelReason::Superseded);
+            if run.cancel_reason.is_none() {
+                run.cancel_reason = Some(CancelReason::Superseded);
+                run.cancel_note = format!("{newer} asks about newer code; {why}");
+                run.finish_note.clear();
+            }
             run.superseded_by = Some(newer.clone());
         })?;
         if asked.status == RunStatus::Pending {
@@ -313,7 +384,7 @@ impl Runner {
 }
 
 /// Lines that the change adds or takes away.
-fn changed_lines(snapshot: &Snapshot) -> u64 {
+pub(super) fn changed_lines(snapshot: &Snapshot) -> u64 {
     let hunks = snapshot.change.files.iter().flat_map(|file| &file.hunks);
     hunks.map(|hunk| u64::from(hunk.old_lines) + u64::from(hunk.new_lines)).sum()
 }

@@ -4,7 +4,7 @@ use super::{Runner, RunnerError};
 use crate::domain::{
     CancelReason, ErrorClass, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Time,
 };
-use crate::review::{Outcome, Replayed, Spent};
+use crate::review::{Measured, Outcome, Replayed, Spent};
 use crate::store::Locked;
 
 /// Milliseconds from one moment to another; 0 when the clock went backwards.
@@ -72,8 +72,14 @@ impl Runner {
         timings: PhaseTimings,
     ) -> Result<RunRecord, RunnerError> {
         let Some(mut last) = self.store.run(run)? else { return Err(self.no_run(run)) };
+        let measured = self.measure(&last);
+        let timings = measured.into_timings(timings);
         let life = self.settle_findings(&last, &mut outcome)?;
-        apply(&outcome, timings, &mut last);
+        let apply = |record: &mut RunRecord| {
+            apply(&outcome, timings, record);
+            record.answered_by.clone_from(&measured.answered_by);
+        };
+        apply(&mut last);
         last.updated_at = self.ambient.now();
         if !outcome.findings.is_empty() || last.attempt > 0 {
             self.store.write_output(&RunOutput {
@@ -86,9 +92,22 @@ impl Runner {
                 held_back: life.held_back,
                 moved: life.moved,
                 flip_flops: life.flip_flops,
+                recognised: life.recognised,
             })?;
         }
-        self.close(run, |record| apply(&outcome, timings, record))
+        self.close(run, apply)
+    }
+
+    /// What the run's journal tells of its pace. That it cannot be read keeps no run from ending.
+    fn measure(&self, record: &RunRecord) -> Measured {
+        if record.attempt == 0 {
+            return Measured::default();
+        }
+        let entries = self.store.read_journal(&record.run_id).unwrap_or_else(|error| {
+            tracing::warn!(run = %record.run_id, %error, "the pace of the run is not known");
+            Vec::new()
+        });
+        Measured::of(record, &entries)
     }
 
     /// The terminal record, and what the run now stands for.

@@ -1,16 +1,18 @@
 //! Workers are spawned here; whether a run begins is decided by the worker itself, see [`super::work`].
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use super::{Runner, RunnerError, known, process, settle};
 use crate::config::Paths;
-use crate::domain::{ErrorClass, RunId, RunStatus};
+use crate::domain::{ErrorClass, RunId, RunRecord, RunStatus};
 use crate::git::Repo;
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::Replayed;
 use crate::store::{Starting, View};
+
+/// Where workers write.
+pub(super) const LOG: &str = "worker.log";
 
 /// What came of starting a worker for a run.
 enum Start {
@@ -67,6 +69,9 @@ impl Runner {
             if busy >= slots {
                 break;
             }
+            if self.must_wait_by_id(&next.run) {
+                continue;
+            }
             match self.start(&next) {
                 Ok(Start::Begun) => {
                     busy += 1;
@@ -84,6 +89,20 @@ impl Runner {
             Some(error) if started.is_empty() => Err(error),
             _ => Ok(started),
         }
+    }
+
+    /// Whether a run stays pending because of an older one that may finish first.
+    pub(super) fn must_wait(&self, run: &RunRecord) -> bool {
+        let Some(older) = run.waits_for.as_ref().filter(|older| **older < run.run_id) else { return false };
+        match self.store.run(older) {
+            Ok(Some(older)) => !older.status.is_terminal() && !older.is_paused(),
+            // Whom it waits for is not known any more.
+            Ok(None) | Err(_) => false,
+        }
+    }
+
+    fn must_wait_by_id(&self, run: &RunId) -> bool {
+        self.store.run(run).ok().flatten().is_some_and(|run| self.must_wait(&run))
     }
 
     fn start(&self, next: &Waiting) -> Result<Start, RunnerError> {
@@ -141,7 +160,7 @@ impl Runner {
         // Counted before it is tried, and locked for as long as the worker lives.
         let lock = starting.begin()?;
         let arguments = [OsString::from("worker"), OsString::from(run.as_str())];
-        let mut command = process::detached(&program, &arguments, &folder, lock, self.log());
+        let mut command = process::detached(&program, &arguments, &folder, lock, process::log(&self.paths.logs, LOG));
         if let Some(home) = self.paths.home() {
             // It may have been given relative to a folder that is not the worker's.
             command.env(Paths::HOME_VARIABLE, home);
@@ -155,17 +174,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Where workers write what they have to say, which is only what went wrong; none when it cannot be written.
-    fn log(&self) -> Option<File> {
-        std::fs::create_dir_all(&self.paths.logs).ok()?;
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(self.log_path()).ok()
-    }
-
     fn log_path(&self) -> PathBuf {
-        self.paths.logs.join("worker.log")
+        self.paths.logs.join(LOG)
     }
 }

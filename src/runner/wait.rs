@@ -92,6 +92,8 @@ struct Live {
     hunks: u32,
     files_covered: u32,
     hunks_covered: u32,
+    /// In files that the reviewer left out.
+    hunks_left_out: u32,
     counts: FindingCounts,
 }
 
@@ -104,6 +106,9 @@ impl Live {
                     self.files_covered += 1;
                     self.hunks_covered += u32::try_from(file.hunks.len()).unwrap_or(u32::MAX);
                 }
+                RunEvent::LeftOut { file, hunks } if !file.reason.is_gap() => {
+                    self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
+                }
                 RunEvent::Finding { finding } => self.counts.add(finding.priority),
                 _ => {}
             }
@@ -113,7 +118,8 @@ impl Live {
 
     fn fill(&self, record: &mut RunRecord) {
         if self.files > 0 {
-            (record.coverage.files_total, record.coverage.hunks_total) = (self.files, self.hunks);
+            record.coverage.files_total = self.files;
+            record.coverage.hunks_total = self.hunks.saturating_sub(self.hunks_left_out);
         }
         (record.coverage.files_covered, record.coverage.hunks_covered) = (self.files_covered, self.hunks_covered);
         record.finding_counts = self.counts;

@@ -28,7 +28,7 @@ enum Claim {
     Mine(RunLock, Box<RunRecord>),
     /// Another worker has it.
     Taken,
-    /// As many as may work at once do.
+    /// As many as may work at once do, or it waits for an older run.
     NoSlot,
     /// It ended before it began.
     Over,
@@ -56,6 +56,10 @@ impl Runner {
         drop(lock);
         // Also what other workers left when they died: they cannot do it, and perhaps nobody else comes by.
         let recovered = self.recover();
+        if let Err(error) = self.tidy() {
+            tracing::warn!(%error, "what dead processes left stays");
+        }
+        self.keep_house();
         worked?;
         recovered.map(drop)
     }
@@ -80,6 +84,9 @@ impl Runner {
             let Some(record) = self.store.run(run)? else { return Err(self.no_run(run)) };
             if record.status != RunStatus::Pending {
                 return Ok(Claim::Over);
+            }
+            if self.must_wait(&record) {
+                return Ok(Claim::NoSlot);
             }
             let view = locked.view()?;
             let mut busy = 0;
@@ -117,9 +124,12 @@ impl Runner {
                 ErrorClass::Configuration
             }
             RunnerError::Reviewer(error) => error.class,
-            RunnerError::Spawn { .. } | RunnerError::Unkillable { .. } | RunnerError::Stuck { .. } => {
-                ErrorClass::Internal
-            }
+            RunnerError::Spawn { .. }
+            | RunnerError::Unkillable { .. }
+            | RunnerError::Stuck { .. }
+            | RunnerError::WatchedElsewhere { .. }
+            | RunnerError::WatchStays { .. }
+            | RunnerError::Fix(_) => ErrorClass::Internal,
         };
         let Some(record) = self.store.run(run)? else { return Ok(()) };
         let entries = self.store.read_journal(run)?;
@@ -189,17 +199,19 @@ impl<'a> Worker<'a> {
 
     /// Copies what an earlier run of the same content has recorded. A copy that was cut short is continued.
     fn take_over(&mut self) -> Result<(), RunnerError> {
-        let Some(from) = self.record.carried_over_from.clone() else { return Ok(()) };
+        let Some(from) = self.record.resumed_from.clone() else { return Ok(()) };
         let store = &self.runner.store;
         let own = store.read_journal(&self.record.run_id)?;
         let mut ids: HashSet<FindingId> = HashSet::new();
         let mut paths: HashSet<String> = HashSet::new();
+        let mut carry: HashSet<(String, RunId)> = HashSet::new();
         let mut answers = 0;
         for entry in &own {
             match &entry.event {
                 RunEvent::Finding { finding } => drop(ids.insert(finding.finding_id.clone())),
                 RunEvent::Covered { file } => drop(paths.insert(file.path.clone())),
-                RunEvent::LeftOut { file } => drop(paths.insert(file.path.clone())),
+                RunEvent::LeftOut { file, .. } => drop(paths.insert(file.path.clone())),
+                RunEvent::Carried { carried } => drop(carry.insert((carried.file.path.clone(), carried.from.clone()))),
                 RunEvent::TurnAnswered { .. } => answers += 1,
                 _ => {}
             }
@@ -221,6 +233,10 @@ impl<'a> Worker<'a> {
                 }
                 RunEvent::Covered { file } if paths.insert(file.path.clone()) => {
                     self.buffer.push(RunEvent::Covered { file });
+                }
+                // What was not sent then is not sent now, or the answers would be about something else.
+                RunEvent::Carried { carried } if carry.insert((carried.file.path.clone(), carried.from.clone())) => {
+                    self.buffer.push(RunEvent::Carried { carried });
                 }
                 _ => {}
             }
@@ -244,12 +260,16 @@ impl<'a> Worker<'a> {
         })?;
         if identity.reviewer != Runner::BUILTIN {
             // What an earlier attempt failed by is what this one tries again.
-            let plan = self.plan(change, None);
-            return self.converse(change, plan, entries);
+            let mut plan = self.plan(change, None);
+            let known = self.carry_over(change, &mut plan, entries)?;
+            return self.converse(change, plan, known);
         }
         self.failure.clone_from(&replayed.failure);
         let mut reviewer = self.runner.builtin(&self.record)?;
-        let plan = self.plan(change, Some(reviewer.as_ref()));
+        let mut plan = self.plan(change, Some(reviewer.as_ref()));
+        self.carry_over(change, &mut plan, entries)?;
+        let entries = self.runner.store.read_journal(&self.record.run_id)?;
+        let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
         let mut engine = Engine::new();
         let mut effects = engine.handle(Event::Started(plan, Box::new(replayed)));
         loop {
@@ -271,9 +291,11 @@ impl<'a> Worker<'a> {
 
     /// `reviewer` is who reviews in units; a model does not.
     fn plan(&self, change: &Change, reviewer: Option<&dyn Reviewer>) -> Plan {
-        let files = change.files.iter().map(|file| PlannedFile {
+        let keys = self.runner.keys(&self.record.reviewer, change);
+        let files = change.files.iter().zip(keys).map(|(file, keys)| PlannedFile {
             path: file.path.clone(),
             hunks: file.hunks.iter().map(|hunk| hunk.new_range()).collect(),
+            keys,
             added_lines: file.hunks.iter().fold(0, |sum: u32, hunk| sum.saturating_add(hunk.new_lines)),
         });
         let mut left_out = change.left_out.clone();
@@ -287,6 +309,7 @@ impl<'a> Worker<'a> {
             left_out,
             unit_files: reviewer.map_or(1, Reviewer::files_per_unit),
             whole: reviewer.is_some_and(Reviewer::looks_at_the_whole),
+            carried: Vec::new(),
         }
     }
 

@@ -69,15 +69,19 @@ enum Sort {
     Runs,
     Triage,
     Mutes,
+    Fixes,
+    Surfaced,
     Journal,
 }
 
 fn judge(sort: Sort, line: &[u8]) -> Line {
-    use crate::domain::{Disposition, JournalEntry, Mute, RunRecord};
+    use crate::domain::{Disposition, Fix, FixId, Handed, JournalEntry, Mute, RunRecord};
     let good = match sort {
         Sort::Runs => serde_json::from_slice::<RunRecord>(line).is_ok(),
         Sort::Triage => serde_json::from_slice::<Disposition>(line).is_ok(),
         Sort::Mutes => serde_json::from_slice::<Mute>(line).is_ok(),
+        Sort::Surfaced => serde_json::from_slice::<Handed>(line).is_ok(),
+        Sort::Fixes => serde_json::from_slice::<Fix>(line).is_ok(),
         Sort::Journal => serde_json::from_slice::<JournalEntry>(line).is_ok(),
     };
     if good {
@@ -88,7 +92,9 @@ fn judge(sort: Sort, line: &[u8]) -> Line {
     let plausible = match sort {
         Sort::Runs => text("run_id").is_some_and(RunId::is_valid) && text("status").is_some(),
         Sort::Triage => text("finding_id").is_some_and(FindingId::is_valid) && text("status").is_some(),
+        Sort::Fixes => text("fix_id").is_some_and(FixId::is_valid) && text("status").is_some(),
         Sort::Mutes => text("kind").is_some() && text("action").is_some(),
+        Sort::Surfaced => text("at").is_some() && object.get("tokens").is_some_and(Value::is_u64),
         Sort::Journal => object.get("seq").is_some_and(Value::is_u64) && text("event").is_some(),
     };
     if plausible { Line::Newer } else { Line::Corrupt }
@@ -137,6 +143,8 @@ impl Store {
             check_lines(&self.runs_path(), Sort::Runs, mode, &mut report)?;
             check_lines(&self.triage_path(), Sort::Triage, mode, &mut report)?;
             check_lines(&self.mutes_path(), Sort::Mutes, mode, &mut report)?;
+            check_lines(&self.surfaced_path(), Sort::Surfaced, mode, &mut report)?;
+            check_lines(&self.fixes_path(), Sort::Fixes, mode, &mut report)?;
             self.check_epoch(mode, &mut report)?;
         }
         for path in self.folder("events")? {
@@ -160,12 +168,22 @@ impl Store {
         }
         self.check_outputs(mode, &mut report)?;
         self.check_runs(mode, &mut report)?;
-        for folder in [self.root.clone(), self.root.join("outputs"), self.root.join("events")] {
+        for folder in ["", "outputs", "events", "fixes"].map(|name| self.root.join(name)) {
             check_leftovers(&folder, mode, &mut report)?;
         }
         #[cfg(unix)]
         self.check_modes(mode, &mut report)?;
         Ok(report)
+    }
+
+    /// Removes files that dead processes did not come to write to their end; how many. Only old ones: of a process that is
+    /// alive such a file would be gone in a moment.
+    pub fn remove_half_written(&self) -> Result<usize, StoreError> {
+        let mut report = Report::default();
+        for folder in [self.root.clone(), self.root.join("outputs"), self.root.join("events")] {
+            check_leftovers(&folder, Mode::Repair, &mut report)?;
+        }
+        Ok(report.problems.len())
     }
 
     fn folder(&self, name: &str) -> Result<Vec<PathBuf>, StoreError> {
@@ -241,7 +259,7 @@ impl Store {
     fn check_modes(&self, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
         use std::os::unix::fs::PermissionsExt;
         let mut paths = vec![self.root.clone()];
-        for name in ["", "events", "outputs", "locks"] {
+        for name in ["", "events", "outputs", "fixes", "locks"] {
             paths.extend(self.folder(name)?);
         }
         for path in paths {

@@ -147,17 +147,23 @@ impl Store {
                 RunEvent::Planned { files, hunks, .. } => {
                     (coverage.files_total, coverage.hunks_total) = (files, hunks);
                 }
+                RunEvent::Carried { carried } => {
+                    let hunks = u32::try_from(carried.file.hunks.len()).unwrap_or(u32::MAX);
+                    coverage.hunks_carried = coverage.hunks_carried.saturating_add(hunks);
+                    paths.insert(carried.file.path);
+                }
                 RunEvent::Covered { file } => {
                     coverage.files_covered = coverage.files_covered.saturating_add(1);
                     let hunks = u32::try_from(file.hunks.len()).unwrap_or(u32::MAX);
                     coverage.hunks_covered = coverage.hunks_covered.saturating_add(hunks);
                     paths.insert(file.path);
                 }
+                RunEvent::LeftOut { file, hunks } => coverage.leave_out(file, hunks),
                 _ => {}
             }
         }
         record.updated_at = last;
-        record.coverage = coverage;
+        record.coverage = coverage.counts();
         record.finding_counts = FindingCounts::of(findings.values());
         record.finding_digests = findings.into_keys().take(RunRecord::MAX_DIGESTS).collect();
         record.changed_paths = paths.into_iter().take(RunRecord::MAX_PATHS).collect();

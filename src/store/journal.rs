@@ -78,7 +78,9 @@ fn sync_of(event: &RunEvent) -> Sync {
     match event {
         RunEvent::Finding { .. }
         | RunEvent::Covered { .. }
+        | RunEvent::Carried { .. }
         | RunEvent::TurnAnswered { .. }
+        | RunEvent::TookOver { .. }
         | RunEvent::Restated { .. }
         | RunEvent::Rejected { .. }
         | RunEvent::Judged { .. }

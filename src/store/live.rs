@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::parse::{self, EventLine, FindingLine};
 use super::{StoreError, files, lines};
+use crate::domain::LeftOut;
 
 /// A journal, read up to an offset.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +16,10 @@ pub(super) struct Live {
     pub(super) offset: u64,
     pub(super) findings: Vec<FindingLine<'static>>,
     pub(super) files_total: u32,
-    pub(super) hunks_total: u32,
+    /// As planned.
+    hunks_planned: u32,
+    /// In files that the reviewer left out.
+    hunks_left_out: u32,
     pub(super) files_covered: u32,
     pub(super) hunks_covered: u32,
     pub(super) last_ms: i64,
@@ -65,7 +69,7 @@ impl Live {
                     }
                 }
             }
-            "planned" => (self.files_total, self.hunks_total) = (event.files, event.hunks),
+            "planned" => (self.files_total, self.hunks_planned) = (event.files, event.hunks),
             "covered" => {
                 #[derive(Deserialize)]
                 struct Hunks {
@@ -75,7 +79,18 @@ impl Live {
                 self.files_covered += 1;
                 self.hunks_covered += hunks.map_or(0, |file| file.hunks.len() as u32);
             }
+            "left_out" => {
+                let file = event.file.and_then(|file| serde_json::from_str::<LeftOut>(file.get()).ok());
+                if file.is_some_and(|file| !file.reason.is_gap()) {
+                    self.hunks_left_out = self.hunks_left_out.saturating_add(event.hunks);
+                }
+            }
             _ => {}
         }
+    }
+
+    /// Changed hunks that are to be reviewed, once they were counted.
+    pub(super) fn hunks_total(&self) -> Option<u32> {
+        (self.files_total > 0).then(|| self.hunks_planned.saturating_sub(self.hunks_left_out))
     }
 }

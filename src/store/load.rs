@@ -15,13 +15,14 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::columns::{Columns, FindingKey, Put, padded};
+use super::latest::{Wanted, latest};
 use super::live::Live;
 use super::parse;
 use super::shelf::{Shelf, hash};
 use super::view::{Origin, View};
 use super::{Store, StoreError, checkpoint, files, lines};
 use crate::domain::text::count;
-use crate::domain::{FindingStatus, RunStatus};
+use crate::domain::{FindingStatus, RunRecord, RunStatus};
 
 /// How far a file was read, and how to tell that it is still the same file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -280,7 +281,8 @@ fn findings_of(store: &Store, id: &str, row: usize) -> Result<Findings, StoreErr
 
 fn lay_over(columns: &mut Columns, live: &Live, orphans: &BTreeMap<FindingKey, u8>, touched: &mut Vec<u32>) {
     let mut own = BTreeMap::new();
-    for finding in &live.findings {
+    let of_a_fix = columns.run_row(live.run).scope_hash.starts_with(RunRecord::OF_A_FIX);
+    for finding in live.findings.iter().filter(|_| !of_a_fix) {
         let id = padded(&finding.finding_id);
         own.insert(id, finding.priority);
         let status = orphans.get(&id).copied().unwrap_or(FindingStatus::Open as u8);
@@ -297,7 +299,8 @@ fn lay_over(columns: &mut Columns, live: &Live, orphans: &BTreeMap<FindingKey, u
         run.counts = counts;
     }
     run.files_total = run.files_total.max(live.files_total);
-    run.hunks_total = run.hunks_total.max(live.hunks_total);
+    // The record's is of before the reviewer looked.
+    run.hunks_total = live.hunks_total().unwrap_or(run.hunks_total);
     run.files_covered = run.files_covered.max(live.files_covered);
     run.hunks_covered = run.hunks_covered.max(live.hunks_covered);
     run.updated_ms = run.updated_ms.max(live.last_ms);
@@ -500,23 +503,16 @@ impl Settled {
     fn recent_statuses(&mut self, store: &Store, live: &[Arc<Live>]) -> Result<(), StoreError> {
         let path = store.triage_path();
         let Some(file) = files::open_read(&path)? else { return Ok(()) };
-        let fail = |error| StoreError::io("read", &path)(error);
         let moving: HashSet<&str> =
             live.iter().flat_map(|live| &live.findings).map(|finding| finding.finding_id.as_ref()).collect();
-        let from = files::length(&file).map_err(fail)?.saturating_sub(RECENT_TRIAGE);
-        // The first line is half of one when it does not begin the file.
-        let mut whole = from == 0;
-        lines::forwards(&file, from, |_, line| {
-            if !std::mem::replace(&mut whole, true) {
-                return;
-            }
-            if parse::id_in_front(line).is_none_or(|id| moving.contains(id) || self.columns.find_finding(id).is_some())
-                && let Some(line) = parse::triage(line)
-            {
-                self.put_status(&line);
-            }
-        })
-        .map_err(fail)?;
+        let settled = |id: &str| self.columns.find_finding(id).is_some();
+        let contains = |id: &str| moving.contains(id) || settled(id);
+        let count = self.columns.findings.len() + moving.iter().filter(|id| !settled(id)).count();
+        let found = latest(&file, &Wanted { contains: &contains, count }, RECENT_TRIAGE);
+        for (id, status) in found.map_err(StoreError::io("read", &path))? {
+            let finding_id = String::from_utf8_lossy(&id);
+            self.put_status(&parse::TriageLine { finding_id, status });
+        }
         Ok(())
     }
 }

@@ -80,7 +80,8 @@ pub(super) fn lock_run(path: &Path) -> Result<Option<RunLock>, StoreError> {
     Ok(locked(path)?.map(|file| RunLock { file }))
 }
 
-fn locked(path: &Path) -> Result<Option<File>, StoreError> {
+/// An exclusive lock as the open file; `None` when another process holds it.
+pub(super) fn locked(path: &Path) -> Result<Option<File>, StoreError> {
     let file = files::open_lock_file(path)?;
     let fail = StoreError::io("lock", path);
     for attempt in 0..TRIES {

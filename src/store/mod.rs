@@ -13,46 +13,62 @@
 //! | `pulse` | what a working run is doing this moment |
 //! | `output` | outputs, findings by id, dispositions |
 //! | [`triage`] | undo and redo, pure |
+//! | `latest` | where findings stand, read from the end of `triage.ndjson` |
 //! | `said` | what was last said about findings, and the engine's word after it |
 //! | `mutes` | the kinds of findings that are not raised |
+//! | `news` | what was set right while nobody looked |
+//! | `begun` | the run that somebody is about to record |
+//! | `surfaced` | ledgers that were handed to an assistant |
+//! | `records` | the latest records of all runs |
+//! | `fixes` | fixes, their patches, and what was in files before |
 //! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
 //! | `load`, `checkpoint`, `view` | from files to a [`View`], the derived file that makes it quick |
 //! | `tail` | waiting for changes |
+//! | `watch` | who watches the repository, and the snooze |
 //! | `check`, `prune` | verify, repair, prune |
 
+mod begun;
 mod check;
 mod checkpoint;
 mod columns;
 mod cross;
 mod error;
 mod files;
+mod fixes;
 mod journal;
+mod latest;
 mod lines;
 mod live;
 mod load;
 mod lock;
 mod mutes;
+mod news;
 mod output;
 mod parse;
 mod prune;
 mod pulse;
 mod record;
+mod records;
 mod said;
 mod shelf;
 mod spending;
+mod surfaced;
 mod tail;
 pub mod triage;
 mod view;
+mod watch;
 
 pub use check::{Problem, Report};
 pub use error::StoreError;
 pub use journal::{Follow, Journal};
+pub use news::{Leftover, News};
 pub use prune::Pruned;
 pub use pulse::{Pulse, PulseState, PulseWriter};
 pub use said::LastSaid;
 pub use spending::{Paid, Spending, Total};
 pub use tail::{Changed, Stopper, Tail};
 pub use view::{FindingRow, RunRow, View, ViewBuilder};
+pub use watch::{Watcher, Watching};
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -143,6 +159,18 @@ impl Store {
 
     fn mutes_path(&self) -> PathBuf {
         self.root.join("mutes.ndjson")
+    }
+
+    fn news_path(&self) -> PathBuf {
+        self.root.join("news.ndjson")
+    }
+
+    fn begun_path(&self) -> PathBuf {
+        self.root.join("begun")
+    }
+
+    fn surfaced_path(&self) -> PathBuf {
+        self.root.join("surfaced.ndjson")
     }
 
     fn journal_path(&self, id: &str) -> PathBuf {
@@ -361,11 +389,16 @@ impl Locked<'_> {
         Ok(view)
     }
 
-    /// Appends a new run's first line.
+    /// Appends a new run's first line. What was begun for it with [`Locked::begin_run`] is its own from here on.
     pub fn create_run(&self, record: &RunRecord) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(record).map_err(|source| StoreError::Encode { what: "a run", source })?;
         line.push(b'\n');
-        files::append(&self.store.runs_path(), &line, Sync::Now)
+        files::append(&self.store.runs_path(), &line, Sync::Now)?;
+        if let Err(error) = self.end_begun() {
+            // Whoever finds it finds the run as well.
+            tracing::warn!(run = %record.run_id, %error, "what was begun for a run stays");
+        }
+        Ok(())
     }
 
     /// As [`Store::update_run`].

@@ -34,6 +34,8 @@ struct Parts<'a> {
     moved: Vec<crate::domain::Moved>,
     #[serde(default)]
     flip_flops: Vec<crate::domain::FlipFlop>,
+    #[serde(default)]
+    recognised: Vec<crate::domain::Recognised>,
 }
 
 /// Reads an output finding by finding; `None` when it is none at all.
@@ -64,6 +66,7 @@ pub(super) fn parse(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> 
         held_back,
         moved: parts.moved,
         flip_flops: parts.flip_flops,
+        recognised: parts.recognised,
     })
 }
 
@@ -95,6 +98,7 @@ impl Store {
         let mut output = RunOutput::new(run);
         let mut seen: HashMap<FindingId, usize> = HashMap::new();
         let mut coverage = Coverage::default();
+        let mut carried = Vec::new();
         for entry in self.read_journal(id)? {
             match entry.event {
                 RunEvent::Finding { finding } | RunEvent::Restated { finding, .. } => {
@@ -119,7 +123,8 @@ impl Store {
                         .fold(0, u32::saturating_add);
                     coverage.files.push(file);
                 }
-                RunEvent::LeftOut { file } => coverage.left_out.push(file),
+                RunEvent::Carried { carried: file } => carried.push(*file),
+                RunEvent::LeftOut { file, hunks } => coverage.leave_out(file, hunks),
                 RunEvent::Note { text } => output.notes.push(text),
                 RunEvent::Failed { summary, .. } => output.notes.push(summary),
                 RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => {
@@ -130,6 +135,7 @@ impl Store {
                 RunEvent::Judged { .. }
                 | RunEvent::TurnAsked { .. }
                 | RunEvent::TurnAnswered { .. }
+                | RunEvent::TookOver { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }
                 | RunEvent::Repeated { .. }
@@ -145,10 +151,22 @@ impl Store {
                 | RunEvent::Unknown => {}
             }
         }
-        if coverage.files_total > 0 || coverage.files_covered > 0 {
+        coverage.carry(&carried);
+        if coverage.files_total > 0 || coverage.hunks_carried > 0 || coverage.files_covered > 0 {
             output.coverage = coverage;
         }
         Ok(Some(output))
+    }
+
+    /// What a run that has ended put before its reviewer and carried over; `None` when it has left no output.
+    pub fn coverage(&self, id: &RunId) -> Result<Option<Coverage>, StoreError> {
+        #[derive(Deserialize)]
+        struct Covered {
+            #[serde(default)]
+            coverage: Coverage,
+        }
+        let Some(bytes) = files::read(&self.output_path(id.as_str()))? else { return Ok(None) };
+        Ok(serde_json::from_slice::<Covered>(&bytes).ok().map(|output| output.coverage))
     }
 
     /// One finding with its present status, as its last run reported it. Opens the whole view; with a view at hand,

@@ -5,9 +5,11 @@
 
 use std::collections::HashMap;
 
-use super::files::{self, Existing};
-use super::{Store, StoreError, parse};
+use super::files::{self, Existing, Sync};
+use super::{Store, StoreError, View, parse};
 use crate::domain::{RunId, RunRecord, Time};
+
+const DAY_MS: i64 = 86_400_000;
 
 /// What was removed, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,11 +52,65 @@ impl Store {
             }
             pruned.bytes += bytes;
         }
-        if keep_days.is_none() && keep_runs.is_none() {
-            return Ok(pruned);
+        self.prune_old(&view, keep_days, keep_runs, now, &mut pruned)?;
+        Ok(pruned)
+    }
+
+    /// As [`Store::prune`], and leaves `runs.ndjson` as it is, so that nobody has to read it anew.
+    pub fn prune_runs(
+        &self,
+        keep_days: Option<u32>,
+        keep_runs: Option<usize>,
+        now: Time,
+    ) -> Result<Pruned, StoreError> {
+        let mut pruned = Pruned::default();
+        self.prune_old(&*self.runs_view()?, keep_days, keep_runs, now, &mut pruned)?;
+        Ok(pruned)
+    }
+
+    /// Whether it is a day since somebody kept house, and it is up to the caller now.
+    pub fn begin_housekeeping(&self, now: Time) -> Result<bool, StoreError> {
+        let path = self.root.join("housekeeping");
+        let is_due = || -> Result<bool, StoreError> {
+            let last = files::read(&path)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<i64>().ok());
+            // A clock that went backwards puts nothing off for ever.
+            Ok(last.is_none_or(|last| !(0..DAY_MS).contains(&now.as_millisecond().saturating_sub(last))))
+        };
+        if !is_due()? {
+            return Ok(false);
         }
-        let since =
-            keep_days.map_or(i64::MAX, |days| now.as_millisecond().saturating_sub(i64::from(days) * 86_400_000));
+        self.locked(|_| {
+            let due = is_due()?;
+            if due {
+                let text = format!("{}\n", now.as_millisecond());
+                files::write_beside(&path, Existing::Replace, Sync::Later, |file| {
+                    std::io::Write::write_all(file, text.as_bytes())
+                })?;
+            }
+            Ok(due)
+        })
+    }
+
+    /// Bytes of all files of the store.
+    pub fn bytes(&self) -> u64 {
+        let folders = ["", "events", "outputs", "locks"].map(|name| self.root.join(name));
+        let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        files.filter_map(|file| file.metadata().ok()).filter(std::fs::Metadata::is_file).map(|file| file.len()).sum()
+    }
+
+    fn prune_old(
+        &self,
+        view: &View,
+        keep_days: Option<u32>,
+        keep_runs: Option<usize>,
+        now: Time,
+        pruned: &mut Pruned,
+    ) -> Result<(), StoreError> {
+        if keep_days.is_none() && keep_runs.is_none() {
+            return Ok(());
+        }
+        let since = keep_days
+            .map_or(i64::MAX, |days| now.as_millisecond().saturating_sub(i64::from(days).saturating_mul(DAY_MS)));
         for index in keep_runs.unwrap_or(0)..view.run_count() {
             let run = view.run(index);
             let Ok(id) = run.id.parse::<RunId>() else { continue };
@@ -65,7 +121,7 @@ impl Store {
             if let Ok(metadata) = std::fs::metadata(&journal) {
                 let output = files::read(&self.output_path(run.id))?;
                 if output.is_some_and(|bytes| parse::output(&bytes).is_some()) {
-                    if !dry_run {
+                    if !pruned.dry_run {
                         std::fs::remove_file(&journal).map_err(StoreError::io("remove", &journal))?;
                     }
                     pruned.journals += 1;
@@ -74,7 +130,7 @@ impl Store {
             }
             pruned.runs.push(id);
         }
-        Ok(pruned)
+        Ok(())
     }
 
     /// Keeps the last line of each run in the place of its first, so that the order of runs stays. Under the store's

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{EventKind, RecursiveMode, Watcher};
 
-use super::Store;
+use super::{Store, watch};
 
 /// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
     /// Runs, dispositions or a journal changed: [`Store::refresh`] tells what.
     Store,
-    /// Nothing but what a worker is doing this moment: [`Store::pulses`] tells what.
+    /// Nothing but what a worker or the watcher is doing this moment: [`Store::pulses`] and [`Store::watcher`] tell what.
     Pulse,
     /// [`Stopper::stop`] was called. Every later wait ends like this at once.
     Stopped,
@@ -56,7 +56,7 @@ enum How {
 struct Signature {
     /// Lengths: these only grow, or are replaced by a repair.
     lengths: BTreeMap<PathBuf, u64>,
-    /// Moments: a pulse is replaced by one that may be as long.
+    /// Moments: a pulse, or what a watcher says, is replaced by one that may be as long.
     pulses: BTreeMap<PathBuf, Option<SystemTime>>,
 }
 
@@ -210,9 +210,12 @@ fn touched(event: &notify::Event, root: &Path) -> Option<Touched> {
     }
     let of_path = |path: &PathBuf| match path.strip_prefix(root) {
         Ok(inside) => {
-            let named = ["", "runs.ndjson", "triage.ndjson", "events"].iter().any(|name| inside == Path::new(name));
+            let watch = [watch::WATCH_FILE, watch::SNOOZE_FILE].iter().any(|name| inside == Path::new(name));
+            let shown = ["", "runs.ndjson", "triage.ndjson", "fixes.ndjson", "events"];
+            let named = shown.iter().any(|name| inside == Path::new(name));
             match inside.extension().and_then(|extension| extension.to_str()) {
                 _ if named => Some(Touched::Store),
+                _ if watch => Some(Touched::Pulse),
                 Some("jsonl") => Some(Touched::Store),
                 Some("pulse") => Some(Touched::Pulse),
                 _ => None,
@@ -256,10 +259,12 @@ impl Signature {
     fn of(root: &Path) -> Self {
         let mut signature = Self::default();
         let events = std::fs::read_dir(root.join("events")).into_iter().flatten().flatten().map(|entry| entry.path());
-        for file in [root.join("runs.ndjson"), root.join("triage.ndjson")].into_iter().chain(events) {
+        let files = ["runs.ndjson", "triage.ndjson", "fixes.ndjson", watch::WATCH_FILE, watch::SNOOZE_FILE];
+        let files = files.map(|name| root.join(name));
+        for file in files.into_iter().chain(events) {
             let Ok(metadata) = std::fs::metadata(&file) else { continue };
             match file.extension().and_then(|extension| extension.to_str()) {
-                Some("pulse") => drop(signature.pulses.insert(file, metadata.modified().ok())),
+                Some("pulse" | "json") => drop(signature.pulses.insert(file, metadata.modified().ok())),
                 Some("ndjson" | "jsonl") => drop(signature.lengths.insert(file, metadata.len())),
                 _ => {}
             }
@@ -289,6 +294,9 @@ mod tests {
             (create, "/s/review/repo-k/auto-review", Some(Touched::Store)),
             (create, "/s/review/repo-k", Some(Touched::Store)),
             (rename, "/s/review/repo-k/auto-review/events/ar_1.pulse", Some(Touched::Pulse)),
+            (rename, "/s/review/repo-k/auto-review/watch.json", Some(Touched::Pulse)),
+            (rename, "/s/review/repo-k/auto-review/snooze.json", Some(Touched::Pulse)),
+            (create, "/s/review/repo-k/auto-review/repo.json", None),
             (open, "/s/review/repo-k/auto-review/events/ar_1.pulse", None),
             (open, "/s/review/repo-k/auto-review/runs.ndjson", None),
             (write, "/s/review/repo-k/auto-review/store.lock", None),

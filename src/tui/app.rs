@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::doc::{Doc, FoldKey};
 use super::filter::{self, Filter, Known};
+use super::fixes::{FixOrder, Fixes};
 use super::glyphs::Glyphs;
 use super::keymap::{Context, Keymap};
 use super::layout::{self, Layout};
@@ -15,9 +16,10 @@ use super::line::LineEdit;
 use super::live::Mode;
 use super::loaded::Loaded;
 use super::message::{FileRow, Subject, Tab, TriageLine};
+use super::stats::Stats;
 use super::theme::{Depth, Theme};
-use crate::domain::{FindingStatus, RunStatus, Scope};
-use crate::runner::Runner;
+use crate::domain::{FindingId, FindingStatus, RunStatus, Scope};
+use crate::runner::{Runner, WatchState};
 use crate::store::{FindingRow, Pulse, RunRow, View};
 
 /// The panes.
@@ -84,9 +86,18 @@ pub struct Notice {
 pub enum Overlay {
     None,
     Help { offset: usize },
+    Stats(Box<Stats>),
     Menu(Menu),
-    Confirm { run: String, text: String },
+    Confirm { question: Question, text: String },
     Prompt(Prompt),
+}
+
+/// What a yes does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// Ends this run.
+    Cancel(String),
+    Fix(FixOrder),
 }
 
 /// A list to choose from.
@@ -110,7 +121,18 @@ pub enum Choice {
     Review(Option<Scope>),
     AskCommit,
     AskRange,
-    Copy { text: String, what: &'static str },
+    Copy {
+        text: String,
+        what: &'static str,
+    },
+    Fix(FixOrder),
+    /// As `Fix`, but it asks first.
+    AskFix {
+        text: String,
+        order: FixOrder,
+    },
+    ShowFix,
+    PlanFix(Vec<FindingId>),
 }
 
 /// A line being typed.
@@ -138,6 +160,8 @@ pub enum PromptKind {
     },
     Commit,
     Range,
+    /// For how long nothing is to begin by itself.
+    Snooze,
 }
 
 /// Where the cockpit is.
@@ -202,6 +226,8 @@ pub struct App {
     pub active: Vec<u32>,
     /// What the runs that work do this moment, by their ids.
     pub pulses: Vec<(String, Pulse)>,
+    pub watch: WatchState,
+    pub fixes: Arc<Fixes>,
 
     pub focus: Pane,
     /// The list that the detail belongs to.
@@ -299,6 +325,8 @@ impl App {
             known: Arc::default(),
             active: Vec::new(),
             pulses: Vec::new(),
+            watch: WatchState::default(),
+            fixes: Arc::default(),
             focus: Pane::Findings,
             list: Pane::Findings,
             zoomed: false,
@@ -372,10 +400,17 @@ impl App {
         }
     }
 
-    /// The pages of what is selected. A run has turns when its reviewer is asked in turns.
+    /// The pages of what is selected. A run has turns when its reviewer is asked in turns; a finding has a fix when there
+    /// is a patch.
     pub fn tabs(&self) -> &'static [Tab] {
         const WITH_TURNS: [Tab; 5] = [Tab::Page, Tab::Turns, Tab::Diff, Tab::Log, Tab::Ledger];
+        const WITH_FIX: [Tab; 5] = [Tab::Page, Tab::Fix, Tab::Diff, Tab::Log, Tab::Ledger];
         const WITHOUT: [Tab; 4] = [Tab::Page, Tab::Diff, Tab::Log, Tab::Ledger];
+        if let Subject::Finding(id) = &self.subject
+            && self.fixes.of(id).is_some_and(|fix| !fix.files.is_empty())
+        {
+            return &WITH_FIX;
+        }
         let turns = self.subject_run().is_some_and(|run| run.reviewer != Runner::BUILTIN);
         if turns { &WITH_TURNS } else { &WITHOUT }
     }
@@ -390,6 +425,7 @@ impl App {
                 Pane::Detail => Context::Detail,
             },
             Overlay::Help { .. } => Context::Help,
+            Overlay::Stats(_) => Context::Stats,
             Overlay::Menu(_) => Context::Menu,
             Overlay::Confirm { .. } => Context::Confirm,
             Overlay::Prompt(_) => Context::Prompt,

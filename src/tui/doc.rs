@@ -126,6 +126,36 @@ impl Doc {
         }
     }
 
+    /// A path, broken behind its slashes, and a fact about it at the right edge: of its last line, or below it when there
+    /// is no room.
+    pub fn path(&mut self, margin: usize, role: Role, path: &str, (fact_role, fact): (Role, &str), width: usize) {
+        let lines = wrap(&text::one_line(path), width.saturating_sub(margin).max(8));
+        let last = lines.last().map_or(0, |line| margin + line.width());
+        let line = |text: &str| Line::of(Role::Muted, &" ".repeat(margin)).and(role, text);
+        self.lines.extend(lines.iter().map(|text| line(text)));
+        if !fact.is_empty() && last + 2 + fact.width() > width {
+            self.push(line(""));
+        }
+        if let Some(last) = self.lines.last_mut().filter(|_| !fact.is_empty()) {
+            *last = std::mem::take(last).tail(fact_role, fact);
+        }
+    }
+
+    /// Facts with dots between them, as many on a line as there is room for.
+    pub fn facts(&mut self, role: Role, facts: &[String], dot: &str, width: usize) {
+        let mut line = String::new();
+        for fact in facts {
+            if !line.is_empty() && line.width() + dot.width() + fact.width() > width {
+                self.paragraph(role, &std::mem::take(&mut line), width);
+            }
+            if !line.is_empty() {
+                line.push_str(dot);
+            }
+            line.push_str(fact);
+        }
+        self.paragraph(role, &line, width);
+    }
+
     /// A word on the left in a column of its own, text on the right, wrapped under itself.
     pub fn field(&mut self, name: &str, name_width: usize, role: Role, text: &str, width: usize) {
         let room = width.saturating_sub(name_width).max(8);
@@ -137,7 +167,8 @@ impl Doc {
     }
 }
 
-/// Breaks a line at white space so that no part is wider than `width`; a longer word is broken where it must be.
+/// Breaks a line at white space so that no part is wider than `width`; a longer word is a path and broken behind its
+/// slashes, and where one of its names is longer still, anywhere.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
@@ -160,14 +191,26 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
             used = size;
             continue;
         }
-        for grapheme in word.graphemes(true) {
-            let size = grapheme.width();
-            if used + size > width && used > 0 {
+        for name in word.split_inclusive('/') {
+            let size = name.width();
+            if used > 0 && used + size > width {
                 lines.push(std::mem::take(&mut line));
                 used = 0;
             }
-            line.push_str(grapheme);
-            used += size;
+            if size <= width {
+                line.push_str(name);
+                used += size;
+                continue;
+            }
+            for grapheme in name.graphemes(true) {
+                let size = grapheme.width();
+                if used + size > width && used > 0 {
+                    lines.push(std::mem::take(&mut line));
+                    used = 0;
+                }
+                line.push_str(grapheme);
+                used += size;
+            }
         }
     }
     if !line.is_empty() || lines.is_empty() {
@@ -249,6 +292,10 @@ mod tests {
             ("漢字漢字 ok", 5, &["漢字", "漢字", "ok"]),
             ("it is done, now.", 11, &["it is done,", "now."]),
             ("it is done, now.", 10, &["it is", "done, now."]),
+            ("in src/tui/doc.rs:12 now", 10, &["in", "src/tui/", "doc.rs:12", "now"]),
+            ("src/tui/doc.rs:12", 17, &["src/tui/doc.rs:12"]),
+            ("a/very_long_name/b.rs", 8, &["a/", "very_lon", "g_name/", "b.rs"]),
+            ("/a//b", 2, &["/", "a/", "/b"]),
         ] {
             assert_eq!(wrap(text, width), expected, "{text:?} at {width}");
         }
@@ -260,6 +307,36 @@ mod tests {
             }
             let squeeze = |text: &str| text.split_whitespace().collect::<String>();
             assert_eq!(squeeze(&wrap(&long, width).join(" ")), squeeze(&long), "nothing is lost at {width}");
+        }
+    }
+
+    #[test]
+    fn a_path_has_its_fact_beside_or_below_it() {
+        for (width, expected) in [
+            (40, &["  src/tui/doc.rs|lock file"][..]),
+            (27, &["  src/tui/doc.rs|lock file"]),
+            (26, &["  src/tui/doc.rs|", "  |lock file"]),
+            (12, &["  src/tui/|", "  doc.rs|", "  |lock file"]),
+        ] {
+            let mut doc = Doc::default();
+            doc.path(2, Role::Normal, "src/tui/doc.rs", (Role::Faint, "lock file"), width);
+            let tail = |line: &Line| line.tail.as_ref().map_or(String::new(), |tail| tail.text.clone());
+            let lines: Vec<String> = doc.lines.iter().map(|line| format!("{}|{}", line.plain(), tail(line))).collect();
+            assert_eq!(lines, expected, "at {width}");
+        }
+    }
+
+    #[test]
+    fn facts_keep_no_dot_at_the_end_of_a_line() {
+        let facts = ["dead code", "severity low", "confidence high"].map(str::to_owned);
+        for (width, expected) in [
+            (60, &["dead code · severity low · confidence high"][..]),
+            (30, &["dead code · severity low", "confidence high"]),
+            (16, &["dead code", "severity low", "confidence high"]),
+        ] {
+            let mut doc = Doc::default();
+            doc.facts(Role::Muted, &facts, " · ", width);
+            assert_eq!(doc.lines.iter().map(Line::plain).collect::<Vec<_>>(), expected, "at {width}");
         }
     }
 

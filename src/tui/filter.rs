@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{FindingStatus, Kind, Priority};
+use crate::domain::{FindingStatus, Kind, Priority, RunId};
 use crate::store::{FindingRow, View};
 
 /// What the list shows when nobody asked for anything else.
@@ -26,11 +26,14 @@ pub struct Filter {
     pub faults: Vec<String>,
 }
 
-/// What the cockpit knows that the view does not: decisions stored a moment ago, rows that stay although decided.
+/// What the cockpit knows that the view does not: decisions stored a moment ago, rows that stay although decided, what
+/// runs reported.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     pub statuses: HashMap<String, FindingStatus>,
     pub kept: HashSet<String>,
+    /// By the runs that the filter names, the findings that their outputs hold: a row knows its first and its last run.
+    pub reported: HashMap<String, Vec<String>>,
 }
 
 impl Known {
@@ -86,12 +89,18 @@ impl Filter {
         true
     }
 
-    /// Whether a finding passes.
-    pub fn lets_through(&self, row: &FindingRow<'_>, status: FindingStatus) -> bool {
+    /// The runs whose findings are wanted, as far as they are named in full.
+    pub fn named_runs(&self) -> impl Iterator<Item = &str> {
+        self.runs.iter().map(String::as_str).filter(|run| RunId::is_valid(run))
+    }
+
+    /// Whether a finding passes. `reported` says that one of the wanted runs is known to have reported it.
+    pub fn lets_through(&self, row: &FindingRow<'_>, status: FindingStatus, reported: bool) -> bool {
         (self.statuses.is_empty() || self.statuses.contains(&status))
             && (self.priorities == [false; 4] || self.priorities[row.priority.index()])
             && (self.kinds.is_empty() || self.kinds.contains(&row.kind))
             && (self.runs.is_empty()
+                || reported
                 || self.runs.iter().any(|run| row.last_run.starts_with(run) || row.first_run.starts_with(run)))
             && (self.paths.is_empty() || self.paths.iter().any(|path| holds(row.path, path)))
             && self.words.iter().all(|word| {
@@ -104,10 +113,19 @@ impl Filter {
 
     /// The findings that pass, in the view's order.
     pub fn rows(&self, view: &View, known: &Known) -> Vec<u32> {
+        let lists = self.named_runs().filter_map(|run| known.reported.get(run));
+        let mut reported: Vec<usize> = lists.flatten().filter_map(|id| view.finding_index(id)).collect();
+        reported.sort_unstable();
+        let mut reported = reported.into_iter().peekable();
         (0..view.finding_count())
             .filter(|index| {
+                let mut is_reported = false;
+                while reported.next_if(|next| next <= index).is_some() {
+                    is_reported = true;
+                }
                 let row = view.finding(*index);
-                self.lets_through(&row, known.status(&row)) || (!known.kept.is_empty() && known.kept.contains(row.id))
+                self.lets_through(&row, known.status(&row), is_reported)
+                    || (!known.kept.is_empty() && known.kept.contains(row.id))
             })
             .filter_map(|index| u32::try_from(index).ok())
             .collect()
@@ -211,7 +229,7 @@ mod tests {
         ] {
             let filter = Filter::parse(text);
             assert_eq!(filter.faults, Vec::<String>::new(), "{text}");
-            assert_eq!(filter.lets_through(&finding, finding.status), passes, "{text}");
+            assert_eq!(filter.lets_through(&finding, finding.status, false), passes, "{text}");
         }
     }
 

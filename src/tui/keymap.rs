@@ -19,6 +19,7 @@ pub enum Context {
     Findings,
     Files,
     Detail,
+    Stats,
     Menu,
     Confirm,
     Prompt,
@@ -26,12 +27,13 @@ pub enum Context {
 }
 
 impl Context {
-    const ALL: [(Self, &'static str); 9] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::Global, "global"),
         (Self::Runs, "runs"),
         (Self::Findings, "findings"),
         (Self::Files, "files"),
         (Self::Detail, "detail"),
+        (Self::Stats, "stats"),
         (Self::Menu, "menu"),
         (Self::Confirm, "confirm"),
         (Self::Prompt, "prompt"),
@@ -39,7 +41,7 @@ impl Context {
     ];
 
     fn falls_back(self) -> bool {
-        matches!(self, Self::Runs | Self::Findings | Self::Files | Self::Detail)
+        matches!(self, Self::Runs | Self::Findings | Self::Files | Self::Detail | Self::Stats)
     }
 }
 
@@ -83,6 +85,7 @@ actions! {
         NextTab "next_tab" "next tab" "next tab",
         PreviousTab "previous_tab" "previous tab" "previous tab",
         Ledger "ledger" "ledger" "what an assistant is told",
+        Stats "stats" "stats" "figures: cost, fate, precision",
         Unfold "unfold" "unfold" "show or hide superseded runs",
         Zoom "zoom" "zoom" "this pane alone, and back",
     }
@@ -95,6 +98,7 @@ actions! {
         Reopen "reopen" "reopen" "open again",
         Undo "undo" "undo" "undo the last decision",
         Redo "redo" "redo" "redo it",
+        Fix "fix" "fix" "fix: make, apply, undo or drop a patch",
     }
     "Find" {
         Filter "filter" "filter" "filter by status, kind, path, text",
@@ -104,6 +108,8 @@ actions! {
         Review "review" "review" "review: choose a scope",
         Cancel "cancel" "cancel run" "cancel the run (asks)",
         Pause "pause" "pause" "pause the run, or let it go on",
+        Watch "watch" "watch" "review what changes, or no longer",
+        Snooze "snooze" "snooze" "begin nothing unasked for a while",
         Copy "copy" "copy" "copy the place, the finding, the id",
         Edit "edit" "edit" "open the editor at the line",
         Help "help" "help" "this help",
@@ -364,6 +370,7 @@ mod tests {
             (Context::Findings, "o", A::Reopen),
             (Context::Findings, "u", A::Undo),
             (Context::Findings, "Ctrl-r", A::Redo),
+            (Context::Findings, "F", A::Fix),
             (Context::Findings, "f", A::Filter),
             (Context::Findings, "/", A::Search),
             (Context::Findings, "n", A::NextMatch),
@@ -371,6 +378,8 @@ mod tests {
             (Context::Runs, "r", A::Review),
             (Context::Runs, "C", A::Cancel),
             (Context::Detail, "p", A::Pause),
+            (Context::Findings, "w", A::Watch),
+            (Context::Runs, "W", A::Snooze),
             (Context::Runs, "L", A::Ledger),
             (Context::Runs, "y", A::Copy),
             (Context::Runs, "e", A::Edit),

@@ -25,10 +25,10 @@ const SLOW_FROM: usize = 400;
 /// Unchanged lines around a hunk.
 const DIFF_CONTEXT: u32 = 4;
 /// Lines of all diffs of a run that are read at once.
-const MAX_DIFF_LINES: usize = 5_000;
+pub(super) const MAX_DIFF_LINES: usize = 5_000;
 /// Lines of diffs that are coloured, and the last line of a file up to which it is.
-const HIGHLIGHTED_DIFF_LINES: usize = 2_000;
-const HIGHLIGHTED_UP_TO: usize = 4_000;
+pub(super) const HIGHLIGHTED_DIFF_LINES: usize = 2_000;
+pub(super) const HIGHLIGHTED_UP_TO: usize = 4_000;
 /// Files and changes kept, so that going up and down does not read them again.
 const KEPT: usize = 16;
 
@@ -77,6 +77,9 @@ impl Loader {
             (Tab::Page, Subject::Run(run)) => self.run(run),
             (Tab::Page, Subject::File { run, path }) => self.file(run, path),
             (Tab::Turns, Subject::Run(run)) => self.turns(run),
+            (Tab::Fix, Subject::Finding(id)) => self.fix(id),
+            // Only findings are fixed.
+            (Tab::Fix, _) => return,
             // Only runs have turns.
             (Tab::Turns, _) => return,
             (Tab::Diff, subject) => self.diff(view, subject),
@@ -312,7 +315,7 @@ impl Loader {
     }
 
     /// Colours for the lines of the new side.
-    fn colour(&mut self, commit: &str, path: &str, hunks: &mut [DiffHunk], last: usize) {
+    pub(super) fn colour(&mut self, commit: &str, path: &str, hunks: &mut [DiffHunk], last: usize) {
         let Some(file) = self.file_lines(commit, path) else { return };
         let spans = self.spans(path, &file, 0, last);
         for line in hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
@@ -335,6 +338,13 @@ impl Loader {
         self.changes.truncate(KEPT - 1);
         self.changes.push_front((key, Arc::clone(&change)));
         Some(change)
+    }
+
+    /// The ids of the findings that a run reported; none where nothing is recorded of it.
+    pub fn reported(&self, run: &str) -> Vec<String> {
+        let output = run.parse().ok().and_then(|run| self.store.output(&run).ok().flatten());
+        let findings = output.into_iter().flat_map(|output| output.findings);
+        findings.map(|finding| finding.finding_id.to_string()).collect()
     }
 
     /// The files of a run: reviewed, left out, or waiting.

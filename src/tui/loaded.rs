@@ -2,7 +2,7 @@
 
 use super::theme::Role;
 use super::turns::Conversation;
-use crate::domain::{Disposition, Finding, JournalEntry, RunOutput, RunRecord};
+use crate::domain::{Disposition, Finding, Fix, JournalEntry, RunOutput, RunRecord};
 use crate::policy::Offer;
 
 /// What was loaded for a subject and a tab.
@@ -12,6 +12,7 @@ pub enum Loaded {
     Run(Box<RunPage>),
     Turns(Box<TurnsPage>),
     File(Box<FilePage>),
+    Fix(Box<FixPage>),
     /// One file's change, or all of a run's.
     Diff(Vec<Diff>),
     Log {
@@ -88,6 +89,13 @@ pub struct FilePage {
     pub findings: Vec<Finding>,
     pub hunks: usize,
     pub left_out: Option<String>,
+}
+
+/// A patch that is offered.
+#[derive(Debug, Clone)]
+pub struct FixPage {
+    pub fix: Fix,
+    pub diffs: Vec<Diff>,
 }
 
 /// The change of one file.

@@ -4,9 +4,12 @@
 use std::sync::Arc;
 
 use super::filter::{Filter, Known};
+use super::fixes::{FixOrder, FixPlan, Fixes};
 use super::input::Input;
 use super::loaded::Loaded;
-use crate::domain::{Disposition, FindingId, FindingStatus, RunId, Scope};
+use crate::domain::{Disposition, FindingId, FindingStatus, Fix, RunId, Scope};
+use crate::ledger::metrics::Metrics;
+use crate::runner::WatchState;
 use crate::store::{Pulse, View};
 
 /// Something happened.
@@ -46,12 +49,19 @@ pub enum Message {
         run: String,
         files: Option<Vec<FileRow>>,
     },
+    /// The ids of the findings that a run reported.
+    Reported {
+        run: String,
+        findings: Vec<String>,
+    },
     /// What was stored for an order: nothing when there was nothing to undo.
     Triaged {
         order: TriageOrder,
         result: Result<Vec<Disposition>, String>,
         written: u64,
     },
+    /// The figures of the store.
+    Stats(Result<Arc<Metrics>, String>),
     /// A review was asked for: the decision in words, and the run that stands for it.
     Requested(Result<Asked, String>),
     Cancelled {
@@ -60,8 +70,18 @@ pub enum Message {
     },
     /// What came of pausing a run or of letting it go on.
     Paused(Result<String, String>),
-    /// What became of runs whose worker is gone, a line each.
-    Recovered(Vec<String>),
+    /// What dead processes left was set right: what that was, in a line.
+    Reconciled(Option<String>),
+    /// Who watches, and whether somebody wants to be left alone.
+    Watch(WatchState),
+    /// What came of starting or ending a watcher, or of a snooze.
+    Watched(Result<String, String>),
+    /// The fixes there are.
+    Fixes(Arc<Fixes>),
+    /// Who would make a fix.
+    FixPlanned(Result<FixPlan, String>),
+    /// What came of an order about a fix.
+    FixDone(Result<Box<Fix>, String>),
     /// An editor has ended.
     Edited(Result<(), String>),
     Ended(End),
@@ -98,17 +118,30 @@ pub enum Command {
     LoadFiles {
         run: String,
     },
+    /// What did this run report?
+    LoadReported {
+        run: String,
+    },
     Filter {
         serial: u64,
         view: Arc<View>,
         filter: Filter,
         known: Arc<Known>,
     },
+    /// Count what a view and the files beside it tell.
+    Stats(Arc<View>),
     Triage(TriageOrder),
     Review(Option<Scope>),
     Cancel(RunId),
     Pause(RunId),
     Resume(RunId),
+    /// Starts a watcher, or ends the one there is.
+    Watch,
+    /// For so long nothing is to begin by itself, as it was typed.
+    Snooze(String),
+    /// Find out who would make a fix.
+    PlanFix(Vec<FindingId>),
+    Fix(FixOrder),
     /// Into the terminal's clipboard.
     Copy(String),
     Edit {
@@ -156,6 +189,8 @@ pub enum Tab {
     Page,
     /// What was asked and answered in a run.
     Turns,
+    /// The patch that is offered for a finding.
+    Fix,
     Diff,
     Log,
     Ledger,

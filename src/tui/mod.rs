@@ -11,6 +11,7 @@ pub mod doc;
 mod editor;
 mod effects;
 pub mod filter;
+mod fixes;
 pub mod glyphs;
 mod highlight;
 pub mod input;
@@ -19,11 +20,13 @@ mod layout;
 mod line;
 mod live;
 mod load;
+mod load_fix;
 pub mod loaded;
 mod markdown;
 pub mod message;
 mod pages;
 mod screen;
+pub mod stats;
 mod terminal;
 pub mod theme;
 pub mod turns;
@@ -124,7 +127,7 @@ pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
         paths: runner.paths.clone(),
         ambient: Ambient::system(),
     });
-    let effects = effects::Effects::start(loader, runner, control, Ambient::system(), mailbox);
+    let effects = effects::Effects::start(loader, runner, control, (Ambient::system(), app.zone.clone()), mailbox);
     let mut cockpit = Running { app, screen, terminal, events, effects, root, clock: Ambient::system() };
     let end = cockpit.run();
     let left = cockpit.terminal.leave();

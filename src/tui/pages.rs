@@ -1,6 +1,8 @@
 //! The pages of the detail: loaded values in, a measured document out.
 
+mod fix;
 mod run;
+mod stats;
 mod turns;
 mod window;
 
@@ -8,11 +10,13 @@ use unicode_width::UnicodeWidthStr;
 
 use super::app::{App, FirstReview};
 use super::doc::{Doc, Line, Piece, wrap};
+use super::filter::DEFAULT;
 use super::loaded::{Diff, Excerpt, FindingPage, LedgerText, Loaded, Side, Spans};
 use super::message::{Subject, Tab};
 use super::theme::Role;
-pub use turns::dollars;
-pub use window::brief;
+pub use stats::stats;
+
+pub use crate::report::figures::{brief, dollars, thousands};
 
 use crate::domain::{Actor, FindingStatus, Priority, Reported, TriageAction, text};
 
@@ -29,13 +33,14 @@ pub fn build(app: &App, width: usize) -> Doc {
         Some(Loaded::Finding(page)) => finding(app, page, width, &mut doc),
         Some(Loaded::Run(page)) => run::run(app, page, width, &mut doc),
         Some(Loaded::Turns(page)) => turns::turns(app, page, width, &mut doc),
+        Some(Loaded::Fix(page)) => fix::fix(app, page, width, &mut doc),
         Some(Loaded::File(page)) => run::file(app, page, width, &mut doc),
         Some(Loaded::Diff(files)) => {
             for (index, diff) in files.iter().enumerate() {
                 if index > 0 {
                     doc.push(Line::default());
                 }
-                difference(app, diff, &mut doc);
+                difference(app, diff, width, &mut doc);
             }
         }
         Some(Loaded::Log { run, entries }) => run::log(app, run.as_deref(), entries, width, &mut doc),
@@ -76,13 +81,17 @@ fn nothing(app: &App, width: usize, doc: &mut Doc) {
             }
         }
     } else if app.findings.is_empty() {
-        doc.push(Line::of(Role::Good, "Nothing left to decide"));
+        let nothing_left = app.filter_text == DEFAULT;
+        doc.push(match nothing_left {
+            true => Line::of(Role::Good, "Nothing left to decide"),
+            false => Line::of(Role::Strong, "No finding passes the filter"),
+        });
         doc.blank();
-        doc.paragraph(
-            Role::Muted,
-            "No finding passes the filter. Press f to change it (status:all shows everything), r to review again.",
-            width,
-        );
+        let rest = match nothing_left {
+            true => "Press f to change the filter (status:all shows everything), r to review again.",
+            false => "Press f to change it, Esc to take it back.",
+        };
+        doc.paragraph(Role::Muted, rest, width);
     }
 }
 
@@ -95,12 +104,12 @@ fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         format!("severity {}", finding.severity),
         format!("confidence {}", finding.confidence),
     ];
-    let (title, facts) = (title_line(app, finding.priority, status), facts.join(&dot));
-    if title.plain().width() + 3 + facts.width() <= width {
-        doc.push(title.and(Role::Faint, "   ").and(Role::Muted, &facts));
+    let (title, joined) = (title_line(app, finding.priority, status), facts.join(&dot));
+    if title.plain().width() + 3 + joined.width() <= width {
+        doc.push(title.and(Role::Faint, "   ").and(Role::Muted, &joined));
     } else {
         doc.push(title);
-        doc.paragraph(Role::Muted, &facts, width);
+        doc.facts(Role::Muted, &facts, &dot, width);
     }
     doc.blank();
     for line in wrap(&text::one_line(&finding.title), width) {
@@ -115,6 +124,10 @@ fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     {
         doc.blank();
         doc.field(status.word(), NAMES, Role::of_status(status), &last.reason, width);
+    }
+    if let Some(known) = app.fixes.of(finding.finding_id.as_str()) {
+        doc.blank();
+        fix::state(app, known, width, doc);
     }
     if let Some(offer) = page.offer.filter(|_| status == FindingStatus::Dismissed) {
         let (kind, times) = (offer.kind, offer.dismissed);
@@ -300,16 +313,16 @@ fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     }
 }
 
-fn difference(app: &App, diff: &Diff, doc: &mut Doc) {
-    let mut head = Line::of(Role::Strong, &diff.path);
-    if let Some(old) = &diff.old_path {
-        head = Line::of(Role::Muted, old).and(Role::Faint, " to ").and(Role::Strong, &diff.path);
-    }
+fn difference(app: &App, diff: &Diff, width: usize, doc: &mut Doc) {
+    let mut between = String::new();
     if !diff.from.is_empty() || !diff.to.is_empty() {
         let from = if diff.from.is_empty() { "nothing" } else { short(&diff.from) };
-        head = head.tail(Role::Faint, &format!("{from}..{}", short(&diff.to)));
+        between = format!("{from}..{}", short(&diff.to));
     }
-    doc.push(head);
+    if let Some(old) = &diff.old_path {
+        doc.path(0, Role::Muted, old, (Role::Faint, "to"), width);
+    }
+    doc.path(0, Role::Strong, &diff.path, (Role::Faint, &between), width);
     if let Some(note) = &diff.note {
         doc.push(Line::default());
         doc.push(Line::of(Role::Muted, note));

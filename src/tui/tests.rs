@@ -1,7 +1,9 @@
 //! The cockpit from the outside: messages in, commands and screens out; no terminal, no clock.
 
+mod fix;
 mod flow;
 mod life;
 mod screens;
+mod stats;
 mod support;
 mod turns;

@@ -240,8 +240,10 @@ impl Conversation {
             RunEvent::Phase { .. }
             | RunEvent::Planned { .. }
             | RunEvent::Covered { .. }
+            | RunEvent::Carried { .. }
             | RunEvent::LeftOut { .. }
             | RunEvent::Note { .. }
+            | RunEvent::TookOver { .. }
             | RunEvent::CancelAsked { .. }
             | RunEvent::Finished { .. }
             | RunEvent::Judged { .. }

@@ -8,7 +8,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 
 use revdeck::domain::{RunStatus, SCHEMA_VERSION, Time};
 use revdeck::git::Repo;
-use revdeck::store::{PulseState, RepoInfo, Store};
+use revdeck::store::{PulseState, RepoInfo, Store, Watcher};
 
 use crate::env::TestEnvironment;
 
@@ -269,6 +269,23 @@ fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
 }
 
 #[test]
+fn what_was_set_right_is_told_once() {
+    let test = repository();
+    test.commit("Second");
+    let store = store(&test);
+    drop(crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run"));
+    let mut cockpit = Cockpit::open(&test);
+    let screen = cockpit.wait_for("1 run ");
+    assert!(screen.contains("worker died in turn 7") || screen.contains("1 run resumed"), "{screen}");
+    cockpit.press("j");
+    cockpit.wait("no notice", |screen| !screen.contains("1 run "));
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    let said = test.revdeck(&["runs"]);
+    assert!(!String::from_utf8_lossy(&said.stderr).contains("1 run "), "{said:?}");
+}
+
+#[test]
 fn a_store_that_cannot_be_written_still_shows_what_it_has() {
     let test = repository();
     assert!(test.revdeck(&["review", "--wait"]).status.success());
@@ -316,6 +333,27 @@ fn two_cockpits_see_each_others_decisions() {
 }
 
 #[test]
+fn figures_follow_the_store_while_they_are_open_and_are_silent_at_rest() {
+    let test = repository();
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("History");
+    cockpit.press("S");
+    cockpit.wait("the figures", |screen| screen.contains("1 launched") && !screen.contains("addressed,"));
+    let listed = test.revdeck(&["findings", "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    let id = listed["findings"][0]["finding_id"].as_str().expect("a finding");
+    assert!(test.revdeck(&["triage", id, "addressed"]).status.success());
+    cockpit.wait_for("100 % of 1 decided were addressed");
+    assert_silent(&cockpit);
+    cockpit.press("q");
+    cockpit.wait_for("History");
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+}
+
+#[test]
 fn an_empty_repository_says_so() {
     let test = TestEnvironment::new();
     let mut cockpit = Cockpit::open(&test);
@@ -339,4 +377,92 @@ fn an_editor_has_the_terminal_to_itself() {
     assert!(edited.starts_with("typed +") && edited.contains("job.py"), "{edited:?}");
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
+}
+
+#[test]
+fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
+    let test = repository();
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
+    cockpit.press("w");
+    cockpit.wait("the header", |screen| screen.lines().next().is_some_and(|line| line.contains("main   watching")));
+    cockpit.press("W");
+    cockpit.wait_for("until 14:00");
+    cockpit.press("\r");
+    cockpit.wait("the header", |screen| screen.lines().next().is_some_and(|line| line.contains("snoozed until")));
+    cockpit.press("W");
+    cockpit.wait_for("until 14:00");
+    cockpit.press("\r");
+    cockpit.wait_for("not snoozed any more");
+    assert_silent(&cockpit);
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    let Watcher::Known(watching) = store(&test).watcher().expect("asked") else { panic!("nobody watches") };
+
+    // Another cockpit ends it; and sees when somebody else does, by whatever means.
+    let mut cockpit = Cockpit::open(&test);
+    let watched = |screen: &str| screen.lines().next().is_some_and(|line| line.contains("watching"));
+    cockpit.wait("the header", watched);
+    cockpit.press("w");
+    cockpit.wait_for("the watcher has ended");
+    cockpit.wait("an end", |screen| !watched(screen));
+    cockpit.press("w");
+    cockpit.wait("the header", watched);
+    let Watcher::Known(second) = store(&test).watcher().expect("asked") else { panic!("nobody watches") };
+    assert_ne!(second.pid, watching.pid);
+    crate::runner::place::signal(second.pid, rustix::process::Signal::KILL);
+    cockpit.wait("an end", |screen| !watched(screen));
+}
+
+#[test]
+fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
+    let test = TestEnvironment::new();
+    let unused = "import sys\nimport os\n\n\ndef main():\n    print(sys.argv)\n";
+    let file = test.write("a.py", unused);
+    test.commit("an unused import");
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("Unused import");
+    cockpit.press("F");
+    cockpit.wait_for("Fix 1 finding with exact suggestions? It costs nothing.");
+    cockpit.press("y");
+    cockpit.wait_for("offered, made by builtin");
+    cockpit.press("F");
+    cockpit.wait_for("apply it");
+    cockpit.press("1");
+    cockpit.wait_for("- import os");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused, "looking touches nothing");
+    cockpit.press("F");
+    cockpit.wait_for("make another");
+    cockpit.press("\r");
+    cockpit.wait_for("Write the patch into your files (1 file, +0 -1)?");
+    cockpit.press("\r");
+    cockpit.wait_for("applied: 1 file");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused.replace("import os\n", ""));
+    let store = store(&test);
+    let status = || store.view().expect("a view").finding(0).status;
+    assert_eq!(status(), revdeck::domain::FindingStatus::Addressed);
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    // Another cockpit knows of it.
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.press("2f");
+    cockpit.wait_for("Enter accept");
+    cockpit.press("\x15status:all");
+    cockpit.wait_for("filter  status:all");
+    cockpit.press("\r");
+    cockpit.wait("the page without the prompt", |screen| {
+        screen.contains("applied, made by builtin") && !screen.contains("Enter accept")
+    });
+    cockpit.press("F");
+    cockpit.wait_for("undo it");
+    cockpit.press("2");
+    cockpit.wait_for("Make your files what they were before");
+    cockpit.press("y");
+    cockpit.wait_for("your files are as they were before");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused);
+    assert_eq!(status(), revdeck::domain::FindingStatus::Open);
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
 }

@@ -1,7 +1,9 @@
 //! Integration tests: whole reviews by a model on loopback, through the real binary, the real client and a real socket.
 
+mod carry;
+mod figures;
 mod scenarios;
-mod server;
+pub mod server;
 
 use revdeck::domain::{CancelReason, ErrorClass, Kind, RunEvent, RunId, RunStatus};
 use rustix::process::Signal;

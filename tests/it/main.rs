@@ -1,20 +1,29 @@
 //! The integration tests: one binary, real processes, real files.
 
+mod carry;
 mod cli;
 mod cockpit;
 mod command;
 mod env;
+mod fix;
 mod git;
+mod hook;
 mod http;
 mod life;
 mod llm;
+mod reconcile;
 mod regressions;
+mod replay;
 mod reports;
+mod retention;
 mod rooms;
 mod runner;
+mod slaughter;
 mod smells;
+mod stats;
 mod store;
 mod tools;
 #[allow(dead_code, reason = "shared with the example and the cockpit's own tests")]
 #[path = "../../benches/support/turns.rs"]
 mod turns;
+mod watch;

@@ -7,7 +7,7 @@ use super::invoke::{Missing, environment, find};
 use super::keeper::Report;
 use super::listen::{Listener, Transcript};
 use super::running::{Heard, Running, Start};
-use super::{Dialect, Program, prompt, trouble};
+use super::{Access, Dialect, Program, prompt, trouble};
 use crate::domain::{ChatRequest, ErrorClass, Response, Stop};
 use crate::provider::chat::{Chat, ChatError, Progress, Tools, Watch};
 
@@ -72,7 +72,7 @@ impl Agent {
     }
 
     fn start(&self, request: &ChatRequest) -> Result<Start, ChatError> {
-        let Program { words, dialect, model, effort, folder, environment: extra, .. } = &self.program;
+        let Program { words, dialect, model, effort, folder, access, environment: extra, .. } = &self.program;
         let Some((program, arguments)) = words.split_first() else {
             return Err(self.error(ErrorClass::Configuration, "has no `command` in its settings".to_owned()));
         };
@@ -87,7 +87,7 @@ impl Agent {
         Ok(Start {
             keeper: self.program.keeper.clone(),
             program,
-            arguments: dialect.arguments(arguments, model.as_deref(), effort.as_deref()),
+            arguments: dialect.arguments(arguments, model.as_deref(), effort.as_deref(), *access),
             folder: folder.clone(),
             environment,
             prompt: prompt::text(request),
@@ -148,7 +148,9 @@ impl Agent {
 
     /// An answer from what there is; an error when there is nothing that can be used.
     fn answer(&self, outcome: Outcome, environment: &[(OsString, OsString)]) -> Result<Response, ChatError> {
-        let is_answer = outcome.is_answer();
+        // Whoever was to change files may have nothing to say.
+        let did = self.program.access == Access::Write && matches!(outcome.end, End::Exited(0));
+        let is_answer = outcome.is_answer() || (did && outcome.transcript.said.trouble.is_none());
         let Outcome { end, transcript: Transcript { said, stray, dialect }, errors } = outcome;
         let well = matches!(end, End::Exited(0)) && said.trouble.is_none();
         if is_answer {

@@ -1,13 +1,13 @@
 //! How a program is called: where it is, with which arguments, in which environment.
 //!
-//! Invariants: nothing of the reviewed code decides which program runs; agents are called so that they only read, bring
-//! no tools but those for reading, and load no settings, hooks or servers from the folder.
+//! Invariants: nothing of the reviewed code decides which program runs; agents are called so that they only read (or, for a
+//! fix, write files of their folder and nothing else), bring no tools but those for it, and load no settings, hooks or servers from the folder.
 
 use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::Dialect;
+use super::{Access, Dialect};
 
 /// Files and folders by which a repository tells agents what to run, where to send things or what to do. Claude Code
 /// and Codex can be told to pass them over; Gemini CLI obeys all of them in a folder it trusts, and without trust it
@@ -47,16 +47,12 @@ const CLAUDE: &[&[&str]] = &[
     &["--output-format", "stream-json"],
     &["--verbose"],
     &["--include-partial-messages"],
-    &["--permission-mode", "plan"],
-    &["--tools", "Read,Grep,Glob"],
     &["--strict-mcp-config"],
     &["--setting-sources", "user"],
     &["--disable-slash-commands"],
     &["--no-session-persistence"],
 ];
 const CODEX: &[&[&str]] = &[
-    &["--json"],
-    &["--sandbox", "read-only"],
     &["--skip-git-repo-check"],
     &["--ephemeral"],
     &["--color", "never"],
@@ -65,12 +61,24 @@ const CODEX: &[&[&str]] = &[
 ];
 const GEMINI: &[&[&str]] = &[
     &["--output-format", "stream-json"],
-    &["--approval-mode", "plan"],
     // No server and no extension has this name.
     &["--allowed-mcp-server-names", "none"],
     &["--extensions", "none"],
     &["-p", "Do what the text from standard input says."],
 ];
+
+const CLAUDE_READS: &[&[&str]] = &[&["--permission-mode", "plan"], &["--tools", "Read,Grep,Glob"]];
+/// Edits of files in the folder are accepted; whatever else would be asked about is refused without a terminal.
+const CLAUDE_WRITES: &[&[&str]] = &[&["--permission-mode", "acceptEdits"], &["--tools", "Read,Grep,Glob,Edit,Write"]];
+const CODEX_READS: &[&[&str]] = &[&["--sandbox", "read-only"]];
+/// The sandbox lets it write into the folder, and by itself also into those for temporary files.
+const CODEX_WRITES: &[&[&str]] = &[
+    &["--sandbox", "workspace-write"],
+    &["-c", "sandbox_workspace_write.exclude_slash_tmp=true"],
+    &["-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true"],
+];
+const GEMINI_READS: &[&[&str]] = &[&["--approval-mode", "plan"]];
+const GEMINI_WRITES: &[&[&str]] = &[&["--approval-mode", "auto_edit"]];
 
 /// Other names of options.
 const ALIASES: [(&str, &str); 8] = [
@@ -98,7 +106,13 @@ impl Dialect {
     }
 
     /// The arguments: the user's, then those that make the program a reviewer, except for options that the user chose.
-    pub fn arguments(self, theirs: &[String], model: Option<&str>, effort: Option<&str>) -> Vec<String> {
+    pub fn arguments(
+        self,
+        theirs: &[String],
+        model: Option<&str>,
+        effort: Option<&str>,
+        access: Access,
+    ) -> Vec<String> {
         let mut arguments = theirs.to_vec();
         let mut add = |option: &[&str]| {
             if !is_given(theirs, option) {
@@ -114,6 +128,8 @@ impl Dialect {
         match self {
             Self::Claude => {
                 CLAUDE.iter().for_each(|option| add(option));
+                let may = if access == Access::Write { CLAUDE_WRITES } else { CLAUDE_READS };
+                may.iter().for_each(|option| add(option));
                 with_model(&mut add);
                 if let Some(effort) = effort {
                     add(&["--effort", effort]);
@@ -121,6 +137,9 @@ impl Dialect {
             }
             Self::Codex => {
                 add(&["exec"]);
+                add(&["--json"]);
+                let may = if access == Access::Write { CODEX_WRITES } else { CODEX_READS };
+                may.iter().for_each(|option| add(option));
                 CODEX.iter().for_each(|option| add(option));
                 with_model(&mut add);
                 if let Some(effort) = effort {
@@ -130,6 +149,8 @@ impl Dialect {
                 add(&["-"]);
             }
             Self::Gemini => {
+                let may = if access == Access::Write { GEMINI_WRITES } else { GEMINI_READS };
+                may.iter().for_each(|option| add(option));
                 GEMINI.iter().for_each(|option| add(option));
                 with_model(&mut add);
             }
@@ -264,16 +285,31 @@ mod tests {
 
     fn called(dialect: Dialect, theirs: &[&str]) -> String {
         let theirs: Vec<String> = theirs.iter().map(|&word| word.to_owned()).collect();
-        dialect.arguments(&theirs, Some("m-1"), Some("high")).join(" ")
+        dialect.arguments(&theirs, Some("m-1"), Some("high"), Access::Read).join(" ")
+    }
+
+    #[rstest]
+    #[case(Dialect::Claude, &["--permission-mode acceptEdits", "--tools Read,Grep,Glob,Edit,Write"], &["plan", "Bash"])]
+    #[case(Dialect::Codex, &["--sandbox workspace-write", "exclude_slash_tmp=true"], &["read-only", "danger"])]
+    #[case(Dialect::Gemini, &["--approval-mode auto_edit"], &["plan", "yolo"])]
+    fn agents_that_fix_write_files_and_do_nothing_else(
+        #[case] dialect: Dialect,
+        #[case] has: &[&str],
+        #[case] has_not: &[&str],
+    ) {
+        let words = dialect.arguments(&[], None, None, Access::Write).join(" ");
+        assert!(has.iter().all(|word| words.contains(word)), "{words}");
+        assert!(!has_not.iter().any(|word| words.contains(word)), "{words}");
+        assert_eq!(dialect.arguments(&["--tools=Read".to_owned()], None, None, Access::Write)[0], "--tools=Read");
     }
 
     #[test]
     fn agents_are_called_to_read_only() {
         assert_eq!(
             called(Dialect::Claude, &[]),
-            "-p --output-format stream-json --verbose --include-partial-messages --permission-mode plan --tools \
-             Read,Grep,Glob --strict-mcp-config --setting-sources user --disable-slash-commands \
-             --no-session-persistence --model m-1 --effort high"
+            "-p --output-format stream-json --verbose --include-partial-messages --strict-mcp-config --setting-sources \
+             user --disable-slash-commands --no-session-persistence --permission-mode plan --tools Read,Grep,Glob \
+             --model m-1 --effort high"
         );
         assert_eq!(
             called(Dialect::Codex, &[]),
@@ -282,7 +318,7 @@ mod tests {
         );
         assert_eq!(
             called(Dialect::Gemini, &[]),
-            "--output-format stream-json --approval-mode plan --allowed-mcp-server-names none --extensions none -p Do \
+            "--approval-mode plan --output-format stream-json --allowed-mcp-server-names none --extensions none -p Do \
              what the text from standard input says. --model m-1"
         );
         assert_eq!(called(Dialect::Plain, &["--x", "y"]), "--x y");

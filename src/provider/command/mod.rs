@@ -1,7 +1,7 @@
 //! Reviewers that are programs: Claude Code, Codex, Gemini CLI, and any other that takes a prompt on standard input.
 //!
 //! Invariants: a program runs in a folder of its own (see [`crate::git::Throwaway`]), without a terminal, and reads
-//! only, as far as it can be told to; with [`Agent`] gone nothing of it is left, nor when the worker is killed
+//! only, as far as it can be told to (or, for a fix, writes into that folder); with [`Agent`] gone nothing of it is left, nor when the worker is killed
 //! ([`keeper`]); what it writes is data, and bounded however much it is.
 //!
 //! A request becomes one text ([`prompt`]) and one run of the program ([`invoke`], [`running`]); its output becomes one
@@ -47,6 +47,15 @@ pub enum Dialect {
     Plain,
 }
 
+/// What a program may do with the folder it runs in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Access {
+    #[default]
+    Read,
+    /// For fixes. Agents are told to keep to the folder, and hold themselves to it; nothing keeps another program to it.
+    Write,
+}
+
 /// How long a program may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
@@ -78,6 +87,7 @@ pub struct Program {
     pub effort: Option<String>,
     /// Where it runs: a throw-away checkout made without [`SETTINGS_OF_AGENTS`], which has to outlive the [`Agent`].
     pub folder: PathBuf,
+    pub access: Access,
     pub timeouts: Timeouts,
     /// Added to our own environment, and stronger.
     pub environment: Vec<(OsString, OsString)>,

@@ -22,7 +22,10 @@ impl Dialog {
         }
         if let Some(priority) = self.window.limits().opinion {
             let findings = self.accumulated.findings();
-            self.opinions = findings.into_iter().filter(|finding| finding.priority <= priority).collect();
+            // What was carried over had its second opinion in its own run.
+            let fresh = |finding: &Finding| !self.is_carried(&finding.finding_id);
+            let wanted = |finding: &Finding| finding.priority <= priority && fresh(finding);
+            self.opinions = findings.into_iter().filter(wanted).collect();
         }
         effects.extend(self.next_opinion());
         effects
@@ -79,18 +82,23 @@ impl Dialog {
         let covered: BTreeMap<&str, &FileCoverage> =
             self.covered.iter().map(|file| (file.path.as_str(), file)).collect();
         let mut left_out = self.plan.left_out.clone();
-        let not_reached = self.plan.files.iter().filter(|file| !covered.contains_key(file.path.as_str()));
+        let open = self.plan.open();
+        let not_reached = open.iter().filter(|file| !covered.contains_key(file.path.as_str()));
         left_out.extend(not_reached.map(|file| LeftOut { path: file.path.clone(), reason: LeftOutReason::NotReached }));
         let lines = |lines: &LineRange| lines.end.saturating_sub(lines.start).saturating_add(1);
-        Coverage {
+        let mut coverage = Coverage {
             files_total: to_u32(self.plan.files.len() + self.plan.left_out.len()),
             files_covered: to_u32(covered.len()),
             hunks_total: to_u32(self.plan.files.iter().map(|file| file.hunks.len()).sum()),
             hunks_covered: to_u32(covered.values().map(|file| file.hunks.len()).sum()),
+            hunks_left_out: 0,
             lines_covered: covered.values().flat_map(|file| &file.hunks).map(lines).fold(0, u32::saturating_add),
             files: self.covered.clone(),
             left_out,
-        }
+            ..Coverage::default()
+        };
+        coverage.carry(&self.plan.carried);
+        coverage
     }
 }
 

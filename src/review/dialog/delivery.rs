@@ -81,8 +81,8 @@ impl Delivery {
     pub fn in_part(&self) -> Vec<FileCoverage> {
         let open = self.files.iter().enumerate().filter(|(index, _)| !self.complete[*index]);
         open.filter_map(|(_, file)| {
-            let hunks: Vec<LineRange> = file.hunks.iter().copied().filter(|hunk| self.has(&file.path, *hunk)).collect();
-            (!hunks.is_empty()).then(|| FileCoverage { path: file.path.clone(), hunks })
+            let part = file.part(|hunk| self.has(&file.path, hunk));
+            (!part.hunks.is_empty()).then_some(part)
         })
         .collect()
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn file(path: &str, hunks: &[LineRange]) -> PlannedFile {
-        PlannedFile { path: path.to_owned(), hunks: hunks.to_vec(), added_lines: 1 }
+        PlannedFile { path: path.to_owned(), hunks: hunks.to_vec(), keys: Vec::new(), added_lines: 1 }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::domain::{
     CancelReason, ChatRequest, ErrorClass, FileCoverage, Finding, FindingId, LineRange, Message, Rejected, Reported,
     Response, RunEvent, RunStatus, Stop, ToolCall, ToolOutcome, ToolSpec, TurnPhase, Usage, text,
 };
-use crate::review::{Accumulated, Admission, Examined, Extracted, Outcome, Plan, Spent, extract};
+use crate::review::{Accumulated, Admission, Examined, Extracted, Outcome, Plan, PlannedFile, Spent, extract};
 
 /// Tool calls of one answer that are carried out; the others are not passed on.
 const MAX_CALLS: usize = 16;
@@ -17,12 +17,18 @@ const MAX_CALLS: usize = 16;
 const MAX_BAD: u32 = 2;
 /// Files that are named when done was said too early.
 const LISTED: usize = 40;
+/// Of the pinned task at most this part tells of known findings: an eighth.
+const KNOWN_SHARE: u64 = 8;
+/// Of a known finding's title so much is told. Characters.
+const KNOWN_TITLE: usize = 120;
 /// What a journal entry keeps of what was asked. Characters.
 const ASKED: usize = 400;
 
 /// What is reviewed, and with what.
 pub struct Task {
     pub plan: Plan,
+    /// Findings that came along with `plan.carried`.
+    pub known: Vec<Finding>,
     /// The diff in the order in which it is delivered.
     pub parts: Vec<Part>,
     pub system: String,
@@ -43,6 +49,8 @@ pub enum Say<'a> {
     Task {
         diff: &'a str,
         later: &'a str,
+        /// What earlier reviews of the same change found in the parts that are not sent again, a line each; may be empty.
+        known: &'a str,
     },
     /// The next part of the diff.
     More {
@@ -79,6 +87,23 @@ pub enum Say<'a> {
     Opinion {
         finding: &'a Finding,
     },
+}
+
+impl Task {
+    /// A review of which nothing is to be sent: it ends as soon as it has begun.
+    pub fn nothing_to_send(plan: Plan, known: Vec<Finding>) -> Self {
+        Self {
+            plan,
+            known,
+            parts: Vec::new(),
+            system: String::new(),
+            tools: Vec::new(),
+            limits: Limits::none(),
+            count: Box::new(|_| 0),
+            say: Box::new(|_| String::new()),
+            overhead: 0,
+        }
+    }
 }
 
 impl std::fmt::Debug for Task {
@@ -222,26 +247,13 @@ impl Default for Dialog {
 
 impl Dialog {
     pub fn new() -> Self {
-        let limits = Limits {
-            max_turns: 1,
-            window_tokens: 0,
-            output_tokens: 0,
-            slide_after_turn: 0,
-            slide_over_messages: 0,
-            keep_messages: 0,
-            budget: super::Budget::default(),
-            input_price: None,
-            approximate: false,
-            summary: super::SummaryBy::Local,
-            opinion: None,
-        };
         Self {
             stage: Stage::NotStarted,
             plan: Plan::default(),
             system: String::new(),
             tools: Vec::new(),
             say: Box::new(|_| String::new()),
-            window: Window::new(Box::new(|_| 0), limits, 0),
+            window: Window::new(Box::new(|_| 0), Limits::none(), 0),
             delivery: Delivery::default(),
             turn: 0,
             phase: TurnPhase::Investigate,
@@ -295,7 +307,7 @@ impl Dialog {
     }
 
     fn start(&mut self, task: Task) -> Vec<Effect> {
-        let Task { plan, parts, system, tools, limits, count, say, overhead } = task;
+        let Task { plan, known, parts, system, tools, limits, count, say, overhead } = task;
         let planned = RunEvent::Planned {
             files: to_u32(plan.files.len() + plan.left_out.len()),
             hunks: to_u32(plan.files.iter().map(|file| file.hunks.len()).sum()),
@@ -303,12 +315,17 @@ impl Dialog {
         };
         let specs: u64 = tools.iter().map(|tool| count(&serde_json::to_string(tool).unwrap_or_default())).sum();
         let fixed = count(&system) + specs + overhead;
-        let first = limits.pinned_tokens().saturating_sub(fixed + count(&say(Say::Task { diff: "", later: "" })));
-        self.delivery = Delivery::new(plan.files.clone(), parts);
+        let open = plan.open();
+        known.iter().for_each(|finding| self.accumulated.know(finding));
+        let known = known_lines(&known, &open, limits.pinned_tokens() / KNOWN_SHARE, &count);
+        let task = count(&say(Say::Task { diff: "", later: "", known: &known }));
+        let first = limits.pinned_tokens().saturating_sub(fixed + task);
+        let files = open.len();
+        self.delivery = Delivery::new(open, parts);
         (self.plan, self.system, self.tools, self.say) = (plan, system, tools, say);
         self.window = Window::new(count, limits, fixed);
         let mut effects = vec![Effect::Append(planned)];
-        if self.plan.files.is_empty() {
+        if files == 0 {
             effects.extend(self.finish(RunStatus::Completed, None, None));
             return effects;
         }
@@ -322,9 +339,9 @@ impl Dialog {
         }
         let diff = self.next_parts(first);
         let later = self.later();
-        let task = (self.say)(Say::Task { diff: &diff, later: &later });
+        let task = (self.say)(Say::Task { diff: &diff, later: &later, known: &known });
         self.window.say(&task);
-        self.asked.push(format!("review {}", text::count(self.plan.files.len(), "file")));
+        self.asked.push(format!("review {}", text::count(files, "file")));
         effects.extend(self.ask());
         effects
     }
@@ -536,8 +553,12 @@ impl Dialog {
                             fresh += 1;
                             RunEvent::Finding { finding: Box::new(finding) }
                         }
-                        Admission::Restated(finding) => RunEvent::Restated { turn: self.turn, finding },
+                        Admission::Restated(finding) => {
+                            self.seen_again(&finding.finding_id);
+                            RunEvent::Restated { turn: self.turn, finding }
+                        }
                         Admission::Repeated(finding_id) => {
+                            self.seen_again(&finding_id);
                             RunEvent::Repeated { turn: self.turn, finding_id, line_start, line_end, title }
                         }
                     }
@@ -773,11 +794,43 @@ impl Dialog {
         self.accumulated.iter().map(line).collect()
     }
 
+    /// Whether a finding only came along with hunks that were not sent.
+    pub(super) fn is_carried(&self, id: &FindingId) -> bool {
+        self.plan.carried.iter().any(|carried| carried.findings.contains(id))
+    }
+
+    /// A finding that came along was reported by this run's model as well: it is its own report now.
+    fn seen_again(&mut self, id: &FindingId) {
+        self.plan.carried.iter_mut().for_each(|carried| carried.findings.retain(|carried| carried != id));
+    }
+
     pub(super) fn note(&mut self, text: String) {
         if !self.notes.contains(&text) {
             self.notes.push(text);
         }
     }
+}
+
+/// Findings a line each, those in files that are sent first, in at most so many tokens.
+fn known_lines(known: &[Finding], open: &[PlannedFile], tokens: u64, count: &Count) -> String {
+    let sent: HashSet<&str> = open.iter().map(|file| file.path.as_str()).collect();
+    let mut findings: Vec<&Finding> = known.iter().collect();
+    findings.sort_by_key(|finding| !sent.contains(finding.repo_relative_path.as_str()));
+    let (mut lines, mut used): (Vec<String>, u64) = (Vec::new(), 0);
+    for finding in &findings {
+        let title: String = finding.title.chars().take(KNOWN_TITLE).collect();
+        let (path, line) = (&finding.repo_relative_path, finding.line_start);
+        let line = text::one_line(&format!("{path}:{line} {} {title}", finding.kind)).into_owned();
+        used = used.saturating_add(count(&line) + 1);
+        if used > tokens {
+            break;
+        }
+        lines.push(line);
+    }
+    if lines.len() < findings.len() {
+        lines.push(format!("and {} more", findings.len() - lines.len()));
+    }
+    lines.join("\n")
 }
 
 pub(super) fn to_u32(n: usize) -> u32 {

@@ -46,6 +46,23 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// For a conversation in which nothing is said.
+    pub(super) fn none() -> Self {
+        Self {
+            max_turns: 1,
+            window_tokens: 0,
+            output_tokens: 0,
+            slide_after_turn: 0,
+            slide_over_messages: 0,
+            keep_messages: 0,
+            budget: Budget::default(),
+            input_price: None,
+            approximate: false,
+            summary: SummaryBy::Local,
+            opinion: None,
+        }
+    }
+
     /// The longest summary of what slid out of the window. Tokens.
     pub const SUMMARY_TOKENS: u64 = 2_000;
 

@@ -33,7 +33,7 @@ fn tokens(text: &str) -> u64 {
 
 fn say(words: Say<'_>) -> String {
     match words {
-        Say::Task { diff, later } => format!("TASK\n{diff}\n{later}"),
+        Say::Task { diff, later, known } => format!("TASK\n{diff}\n{later}{known}"),
         Say::More { diff, later } => format!("MORE\n{diff}\n{later}"),
         Say::Phase { phase, turn, of } => format!("PHASE {phase} {turn}/{of}"),
         Say::Summarise { messages } => format!("SUMMARISE\n{messages}"),
@@ -47,7 +47,7 @@ fn say(words: Say<'_>) -> String {
 }
 
 fn file(path: &str) -> PlannedFile {
-    PlannedFile { path: path.to_owned(), hunks: vec![LineRange { start: 1, end: 9 }], added_lines: 9 }
+    PlannedFile { path: path.to_owned(), hunks: vec![LineRange { start: 1, end: 9 }], keys: Vec::new(), added_lines: 9 }
 }
 
 fn part(path: &str, size: u64) -> Part {
@@ -62,7 +62,8 @@ fn tool(name: &str) -> ToolSpec {
 fn task(parts: Vec<Part>) -> Task {
     let files = parts.iter().map(|part| file(&part.path)).collect();
     Task {
-        plan: Plan { files, left_out: Vec::new(), unit_files: 1, whole: false },
+        known: Vec::new(),
+        plan: Plan { files, left_out: Vec::new(), unit_files: 1, whole: false, carried: Vec::new() },
         parts,
         system: "You review.".to_owned(),
         tools: [REPORT_FINDINGS, FINISH, "read_file"].map(tool).to_vec(),

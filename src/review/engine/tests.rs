@@ -31,8 +31,10 @@ pub(in crate::review) fn finding(path: &str, start: u32, end: u32, priority: u8)
 
 fn plan(files: usize, unit_files: usize) -> Plan {
     Plan {
+        carried: Vec::new(),
         files: (0..files)
             .map(|index| PlannedFile {
+                keys: Vec::new(),
                 path: format!("f{index}.rs"),
                 hunks: vec![LineRange::new(1, 10), LineRange::new(20, 29)],
                 added_lines: 20,
@@ -99,7 +101,7 @@ fn names(effects: &[Effect]) -> Vec<String> {
         .map(|effect| match effect {
             Effect::Append(RunEvent::Finding { finding }) => format!("finding {}", finding.title),
             Effect::Append(RunEvent::Covered { file }) => format!("covered {}", file.path),
-            Effect::Append(RunEvent::LeftOut { file }) => format!("left out {} {}", file.path, file.reason),
+            Effect::Append(RunEvent::LeftOut { file, .. }) => format!("left out {} {}", file.path, file.reason),
             Effect::Append(RunEvent::Planned { files, hunks, left_out }) => {
                 format!("planned {files} {hunks} {}", left_out.len())
             }
@@ -179,6 +181,32 @@ fn a_file_of_which_nothing_was_said_is_not_covered() {
             "review Whole [0, 1]",
         ]
     );
+}
+
+#[test]
+fn hunks_of_files_that_the_reviewer_leaves_out_are_not_its_to_cover() {
+    use LeftOutReason::{NotReached, Unreadable, UnsupportedLanguage};
+    let mut engine = Engine::new();
+    start(&mut engine, plan(4, 3));
+    let left_out = [(1, UnsupportedLanguage), (2, Unreadable)]
+        .map(|(index, reason)| LeftOut { path: format!("f{index}.rs"), reason });
+    let mut report = read(&[0], Vec::new());
+    report.left_out = left_out.to_vec();
+    let effects = engine.handle(Event::Reported(report));
+    let mut journal = vec![RunEvent::Planned { files: 5, hunks: 8, left_out: plan(4, 3).left_out }];
+    journal.extend(effects.into_iter().filter_map(|effect| match effect {
+        Effect::Append(event) => Some(event),
+        _ => None,
+    }));
+    let replayed = Replayed::of(&journal).coverage();
+    let effects = engine.handle(Event::CancelAsked(CancelReason::UserStop));
+    let Some(Effect::Finish(outcome)) = effects.last() else { panic!("{effects:?}") };
+    for coverage in [&replayed, &outcome.coverage] {
+        // Two hunks a file: one covered, one left out, one that could not be read, one not reached.
+        assert_eq!((coverage.hunks_covered, coverage.hunks_total, coverage.hunks_left_out), (2, 6, 2));
+        assert_eq!((coverage.files_covered, coverage.files_due(), coverage.files_total), (1, 3, 5));
+    }
+    assert_eq!(outcome.coverage.left_out.last().map(|file| file.reason), Some(NotReached));
 }
 
 #[test]

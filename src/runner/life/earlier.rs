@@ -99,7 +99,7 @@ impl Settling<'_> {
     pub(super) fn candidates(&self, ground: &Ground<'_>, outcome: &Outcome) -> Vec<Candidate> {
         let reported: HashSet<&str> = super::ids(&outcome.findings).collect();
         let mut affected: HashSet<&str> = ground.altered().collect();
-        affected.extend(outcome.coverage.files.iter().map(|file| file.path.as_str()));
+        affected.extend(outcome.coverage.reviewed().map(|file| file.path.as_str()));
         affected.extend(outcome.coverage.left_out.iter().map(|file| file.path.as_str()));
         // Their content is not in the snapshot: that it shows another one, or none, means nothing.
         let unseen = |file: &&LeftOut| matches!(file.reason, LeftOutReason::Oversized | LeftOutReason::Unreadable);
@@ -121,7 +121,7 @@ impl Settling<'_> {
     }
 
     /// The findings that are wanted, given the index of the run that saw them last, and that this run may judge.
-    fn related(&self, wanted: impl Fn(&FindingRow<'_>, usize) -> bool) -> Vec<Candidate> {
+    pub(super) fn related(&self, wanted: impl Fn(&FindingRow<'_>, usize) -> bool) -> Vec<Candidate> {
         let Some(own) = self.own_index() else { return Vec::new() };
         let mut reaches: HashMap<usize, Option<Reach>> = HashMap::new();
         let is_over = |index: usize| index > own && self.view.run(index).status.is_terminal();
@@ -141,6 +141,10 @@ impl Settling<'_> {
             }
         }
         candidates
+    }
+
+    pub(super) fn id_of(&self, candidate: &Candidate) -> &str {
+        self.view.finding(candidate.index).id
     }
 
     fn reach(&self, place: &Sight<'_>) -> Option<Reach> {

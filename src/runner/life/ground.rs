@@ -20,7 +20,7 @@ const MAX_SEARCHED_TEXT: usize = 512 << 10;
 const MAX_COMPARED: usize = 16;
 
 /// A run's snapshot and what led to it.
-pub(super) struct Ground<'a> {
+pub(in crate::runner) struct Ground<'a> {
     repo: &'a Repo,
     snapshot: &'a str,
     /// The snapshot that it is compared with first.

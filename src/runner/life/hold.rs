@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::Settling;
 use super::ground::Ground;
+use super::{Life, Settling};
 use crate::domain::text::count;
-use crate::domain::{Finding, FindingStatus, HeldBack, HeldBecause, LineRange, RunId};
+use crate::domain::{Finding, FindingCounts, FindingStatus, FixId, HeldBack, HeldBecause, LineRange, RunId};
 use crate::policy::{self, LookedAt, may_mute};
+use crate::review::{Outcome, summary};
 use crate::runner::RunnerError;
 use crate::store::LastSaid;
 
@@ -21,7 +22,7 @@ pub(super) struct Held {
     pub held_back: Vec<HeldBack>,
 }
 
-/// What an earlier review covered, by path.
+/// What an earlier review covered or carried over, by path.
 type Covered = HashMap<String, Vec<LineRange>>;
 
 impl Settling<'_> {
@@ -75,8 +76,11 @@ impl Settling<'_> {
             let row = self.view.run(index);
             let Ok(id) = row.id.parse::<RunId>() else { continue };
             if let Some(output) = self.runner.store.output(&id)? {
-                let hunks = output.coverage.files.into_iter().map(|file| (file.path, file.hunks));
-                covered.push((id, row.snapshot_commit.to_owned(), hunks.collect()));
+                let mut hunks: Covered = HashMap::new();
+                for file in output.coverage.reviewed() {
+                    hunks.entry(file.path.clone()).or_default().extend(&file.hunks);
+                }
+                covered.push((id, row.snapshot_commit.to_owned(), hunks));
             }
         }
         Ok(covered)
@@ -96,6 +100,26 @@ impl Settling<'_> {
         });
         looked.map(|(run, ..)| run)
     }
+}
+
+/// Everything that a review of a fix reports: its code is in nobody's files yet, and it says nothing about any other.
+pub(super) fn all(outcome: &mut Outcome, fix: &FixId) -> Life {
+    let reason = format!("found in the patch of {fix}, which is in your files only when you apply it");
+    let reports = std::mem::take(&mut outcome.findings).into_iter();
+    let held_back: Vec<HeldBack> =
+        reports.map(|finding| HeldBack { finding, because: HeldBecause::OfAFix, reason: reason.clone() }).collect();
+    if !held_back.is_empty() {
+        outcome.notes.extend(notes(&held_back));
+        let before = FindingCounts::of(held_back.iter().map(|held| &held.finding));
+        outcome.counts = FindingCounts::default();
+        let (was, is) = (
+            summary(outcome.status, &before, &outcome.coverage),
+            summary(outcome.status, &outcome.counts, &outcome.coverage),
+        );
+        outcome.summary = outcome.summary.replacen(&was, &is, 1);
+        outcome.summary.push_str(&format!("; {} held back", held_back.len()));
+    }
+    Life { held_back, ..Life::default() }
 }
 
 /// A line for each reason.

@@ -8,20 +8,21 @@ mod answer;
 mod earlier;
 mod ground;
 mod hold;
+mod judge;
 mod recheck;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use self::earlier::Known;
-use self::ground::Ground;
+pub(super) use self::ground::Ground;
 use self::hold::Held;
 use self::recheck::{Answer, Recheck};
 use super::{Runner, RunnerError};
 use crate::domain::text::count;
 use crate::domain::{
     Disposition, Finding, FindingCounts, FindingId, FindingStatus, FlipFlop, HeldBack, LeftOutReason, LineRange, Moved,
-    RunRecord, RunStatus,
+    Recognised, RunRecord, RunStatus,
 };
 use crate::policy::anchor::Stand;
 use crate::policy::{self, ClaimOrder, DETERMINISTIC, Evidence, Extent, Present, Reach, Seen, Sight, Silence};
@@ -34,6 +35,7 @@ pub(super) struct Life {
     pub held_back: Vec<HeldBack>,
     pub moved: Vec<Moved>,
     pub flip_flops: Vec<FlipFlop>,
+    pub recognised: Vec<Recognised>,
 }
 
 /// A run that is being settled.
@@ -50,6 +52,9 @@ struct Settling<'a> {
 /// What the run put before its reviewer.
 struct Coverage {
     hunks: HashMap<String, Vec<LineRange>>,
+    /// Hunks that an earlier run has reviewed as they are. They show what the code is; that nothing was said about them
+    /// is no news.
+    carried: HashMap<String, Vec<LineRange>>,
     /// Paths that its change takes away.
     deleted: HashSet<String>,
 }
@@ -62,6 +67,9 @@ impl Runner {
         // One that never began has seen nothing.
         if run.attempt == 0 && outcome.findings.is_empty() {
             return Ok(Life::default());
+        }
+        if let Some(fix) = &run.follow_up_of {
+            return Ok(hold::all(outcome, fix));
         }
         let whole = outcome.status == RunStatus::Completed && outcome.failure.is_none();
         let extent = if whole { Extent::Whole } else { Extent::Partial };
@@ -98,19 +106,25 @@ impl<'a> Settling<'a> {
         let concerned = candidates.iter().map(|candidate| self.view.finding(candidate.index).id);
         let about: HashSet<&str> = concerned.chain(ids(&outcome.findings)).collect();
         let said = self.runner.store.last_said(&about)?;
-        let mut known = Vec::new();
+        let (mut known, mut recognised) = (Vec::new(), Vec::new());
         if let Some(ground) = &mut ground {
             known = candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, ground)).collect();
+            let before: Vec<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
             self.recognise(ground, &known, &mut outcome.findings);
+            recognised = renamed(outcome, &before);
         }
         let raised: HashSet<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
-        let mut life = Life::default();
+        let mut life = Life { recognised, ..Life::default() };
         let mut dispositions = Vec::new();
         for finding in &mut outcome.findings {
             let present = Present::of(said.about(&finding.finding_id).map(|(_, last)| last));
             finding.status = present.status();
+            // That nobody looked at again: what became of it is seen by its code alone, and that is what it was.
+            let carried = outcome.coverage.carried_from(&finding.finding_id).is_some();
+            let says = !carried || matches!(present, Present::Confirmed | Present::Obsolete);
             // Old code tells nothing about what became of a finding since.
-            if self.sight().layer() > policy::Layer::Past
+            if says
+                && self.sight().layer() > policy::Layer::Past
                 && let Some(line) = self.judge(&finding.finding_id, present, Seen::Raised, &said)
             {
                 finding.status = line.status;
@@ -118,7 +132,7 @@ impl<'a> Settling<'a> {
             }
         }
         if let Some(ground) = &mut ground {
-            let coverage = Coverage::of(outcome);
+            let coverage = Coverage::of(outcome, &self.run.reviewer);
             let mut recheck = None;
             for known in known.iter().filter(|known| !raised.contains(&known.id)) {
                 let (seen, moved) = self.look_at(known, ground, &coverage, &mut recheck);
@@ -162,7 +176,7 @@ impl<'a> Settling<'a> {
         let moved = |path: &str, lines: LineRange| {
             (path != known.path || lines != known.lines).then(|| Moved::new(known.id.clone(), path, lines))
         };
-        let touched = reach == Reach::Everywhere || coverage.has(&known.path, &known.stand);
+        let touched = reach == Reach::Everywhere || coverage.shows(&known.path, &known.stand);
         match &known.stand {
             Stand::Unchanged { path, lines } => (None, moved(path, *lines)),
             _ if known.present == Present::Dismissed => (None, None),
@@ -218,7 +232,8 @@ impl<'a> Settling<'a> {
         for flip in &life.flip_flops {
             let finding = outcome.findings.iter_mut().find(|finding| finding.finding_id == flip.finding_id);
             let text = format!("This asks to undo what {} asked for, which was addressed.", flip.undoes);
-            if let Some(finding) = finding {
+            // One that was carried over says it already.
+            if let Some(finding) = finding.filter(|finding| !finding.explanation.ends_with(&text)) {
                 finding.explanation = [finding.explanation.as_str(), &text].join(" ").trim().to_owned();
             }
             outcome
@@ -255,11 +270,22 @@ impl<'a> Settling<'a> {
 }
 
 impl Coverage {
-    fn of(outcome: &Outcome) -> Self {
-        let files = outcome.coverage.files.iter().map(|file| (file.path.clone(), file.hunks.clone()));
+    /// Of the built-in reviewer carried hunks count as covered ones: it is asked again about every finding whose code has
+    /// changed.
+    fn of(outcome: &Outcome, reviewer: &str) -> Self {
+        let (mut hunks, mut carried): (HashMap<String, Vec<LineRange>>, HashMap<String, Vec<LineRange>>) =
+            Default::default();
+        for file in &outcome.coverage.files {
+            hunks.entry(file.path.clone()).or_default().extend(&file.hunks);
+        }
+        let asked = if reviewer == DETERMINISTIC { &mut hunks } else { &mut carried };
+        for file in outcome.coverage.carried.iter().map(|carried| &carried.file) {
+            asked.entry(file.path.clone()).or_default().extend(&file.hunks);
+        }
         let deleted = outcome.coverage.left_out.iter().filter(|file| file.reason == LeftOutReason::Deleted);
         Self {
-            hunks: files.collect(),
+            hunks,
+            carried,
             // Of a run that did not come to its end the list is only a plan.
             deleted: match outcome.status {
                 RunStatus::Completed => deleted.map(|file| file.path.clone()).collect(),
@@ -268,16 +294,42 @@ impl Coverage {
         }
     }
 
+    /// Whether the run shows the code, as it is now, at a place where something stood.
+    fn shows(&self, old_path: &str, stand: &Stand) -> bool {
+        self.has(old_path, stand) || self.is_among(&self.carried, stand)
+    }
+
     /// Whether the run covered the place at which something stands or stood, in a file that was called `old_path`.
     fn has(&self, old_path: &str, stand: &Stand) -> bool {
+        match stand {
+            Stand::FileGone => self.deleted.contains(old_path),
+            _ => self.is_among(&self.hunks, stand),
+        }
+    }
+
+    fn is_among(&self, hunks: &HashMap<String, Vec<LineRange>>, stand: &Stand) -> bool {
         let (path, lines) = match stand {
             Stand::Unchanged { path, lines } | Stand::Changed { path, lines } => (path, *lines),
             // A hunk that only takes away names the line before it.
             Stand::Deleted { path, after } => (path, LineRange::new((*after).max(1), after.saturating_add(1))),
-            Stand::FileGone => return self.deleted.contains(old_path),
+            Stand::FileGone => return false,
         };
-        self.hunks.get(path).is_some_and(|hunks| hunks.iter().any(|hunk| hunk.overlaps(lines)))
+        hunks.get(path).is_some_and(|hunks| hunks.iter().any(|hunk| hunk.overlaps(lines)))
     }
+}
+
+/// The findings that got another id; carried ones are still the carried ones. `before` are the ids that they had.
+fn renamed(outcome: &mut Outcome, before: &[FindingId]) -> Vec<Recognised> {
+    let renamed = before.iter().zip(&outcome.findings).filter(|(old, finding)| **old != finding.finding_id);
+    let renamed =
+        renamed.map(|(old, finding)| Recognised { finding_id: finding.finding_id.clone(), reported_as: old.clone() });
+    let renamed: Vec<Recognised> = renamed.collect();
+    for id in outcome.coverage.carried.iter_mut().flat_map(|carried| &mut carried.findings) {
+        if let Some(new) = renamed.iter().find(|renamed| renamed.reported_as == *id) {
+            *id = new.finding_id.clone();
+        }
+    }
+    renamed
 }
 
 fn ids(findings: &[Finding]) -> impl Iterator<Item = &str> {

@@ -86,6 +86,7 @@ impl Bench {
             .files
             .iter()
             .map(|file| FileCoverage {
+                keys: Vec::new(),
                 path: file.path.clone(),
                 hunks: file.hunks.iter().map(|h| h.new_range()).collect(),
             })

@@ -5,7 +5,7 @@ use super::super::doc::{Doc, FoldKey, Growth, Line, wrap};
 use super::super::live::Mode;
 use super::super::loaded::{FilePage, RunPage};
 use super::super::theme::Role;
-use super::{NAMES, digits, dollars, priority_word, reported_place, short};
+use super::{NAMES, digits, dollars, priority_word, reported_place, short, thousands};
 use crate::domain::{JournalEntry, Priority, Rejected, RunEvent, RunRecord, RunStatus, Scope, Usage, text};
 
 pub fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
@@ -36,18 +36,25 @@ pub fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         |row| (row.files_covered, row.files_total, row.hunks_covered, row.hunks_total),
     );
     doc.heading("Coverage", "");
-    let left_out = page.output.as_ref().map_or(0, |output| output.coverage.left_out.len());
-    let reviewable = coverage.1.saturating_sub(left_out as u32);
-    gauge(app, "files", coverage.0, reviewable, width, doc);
-    gauge(app, "hunks", coverage.2, coverage.3, width, doc);
+    let listed = page.output.as_ref().map(|output| &output.coverage);
+    let not_due = listed.map_or(0, |listed| listed.files_total.saturating_sub(listed.files_due()));
+    let carried = listed.unwrap_or(&run.coverage);
+    gauge(app, "files", coverage.0 + carried.files_carried, coverage.1.saturating_sub(not_due), width, doc);
+    gauge(app, "hunks", coverage.2 + carried.hunks_carried, coverage.3, width, doc);
+    if let Some(said) = carried.carried_in_words() {
+        doc.field("carried", NAMES, Role::Normal, &format!("{said}; {} reviewed", coverage.2), width);
+    }
     if let Some(output) = &page.output {
         let left: Vec<_> = output.coverage.left_out.iter().collect();
         if !left.is_empty() {
-            doc.field("left out", NAMES, Role::Muted, &text::count(left.len(), "file"), width);
+            let mut out = text::count(left.len(), "file");
+            if output.coverage.hunks_left_out > 0 {
+                out.push_str(&format!(" with {}", text::count(output.coverage.hunks_left_out as usize, "hunk")));
+            }
+            doc.field("left out", NAMES, Role::Muted, &out, width);
             for file in left.iter().take(8) {
                 let reason = super::super::load::reason_word(file.reason);
-                let line = Line::of(Role::Muted, &" ".repeat(NAMES)).and(Role::Normal, &file.path);
-                doc.push(line.tail(Role::Faint, reason));
+                doc.path(NAMES, Role::Normal, &file.path, (Role::Faint, reason), width);
             }
             if left.len() > 8 {
                 let more = format!("{}and {} more", " ".repeat(NAMES), left.len() - 8);
@@ -140,19 +147,6 @@ fn spent(tokens: &Usage, cost: f64) -> String {
     parts.join(", ")
 }
 
-/// `12,345`.
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// `name  ━━━━━────  3 of 12`.
 fn gauge(app: &App, name: &str, part: u32, whole: u32, width: usize, doc: &mut Doc) {
     let label = format!("  {part} of {whole}");
@@ -203,6 +197,10 @@ fn about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         field("attempt", &run.attempt.to_string());
     }
     field("decision", &run.decision);
+    if let Some(older) = run.waits_for.as_ref().filter(|_| run.status == RunStatus::Pending) {
+        field("waits for", older.as_str());
+    }
+    field("finishing", &run.finish_note);
     if let Some(by) = &run.superseded_by {
         field("superseded", &format!("by {by}"));
     }
@@ -280,7 +278,15 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
             ("finding", Role::of_priority(finding.priority), what)
         }
         RunEvent::Covered { file } => ("covered", Role::Good, file.path.clone()),
-        RunEvent::LeftOut { file } => ("left out", Role::Muted, format!("{}: {}", file.path, file.reason)),
+        RunEvent::Carried { carried } => {
+            let hunks = text::count(carried.file.hunks.len(), "hunk");
+            let found = match carried.findings.len() {
+                0 => String::new(),
+                n => format!(", {}", text::count(n, "finding")),
+            };
+            ("carried", Role::Good, format!("{}: {hunks} from {}{found}", carried.file.path, carried.from))
+        }
+        RunEvent::LeftOut { file, .. } => ("left out", Role::Muted, format!("{}: {}", file.path, file.reason)),
         RunEvent::Note { text } => ("note", Role::Normal, text.clone()),
         RunEvent::CancelAsked { reason } => ("cancel", Role::Warn, reason.word().replace('_', " ")),
         RunEvent::Failed { class, summary } => ("failed", Role::Bad, format!("{class}: {summary}")),
@@ -304,6 +310,10 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
                 }
             );
             ("answered", Role::Normal, what)
+        }
+        RunEvent::TookOver { reviewer, model, .. } => {
+            let model = if model.is_empty() { String::new() } else { format!(" ({model})") };
+            ("took over", Role::Warn, format!("{reviewer}{model}"))
         }
         RunEvent::Waiting { reason, wait_ms, .. } => {
             ("waiting", Role::Warn, format!("{reason}, {} s", wait_ms.div_ceil(1000)))

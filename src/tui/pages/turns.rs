@@ -10,9 +10,8 @@ use super::super::live;
 use super::super::loaded::TurnsPage;
 use super::super::theme::Role;
 use super::super::turns::{Answer, Found, Report, Text, Turn};
-use super::run::thousands;
-use super::window::{self, brief, compact};
-use super::{priority_word, reported_place};
+use super::window::{self, compact};
+use super::{brief, dollars, priority_word, reported_place, thousands};
 use crate::domain::{RunStatus, Stop, ToolOutcome, TurnPhase, Usage, WindowUse, text};
 
 /// From here on a turn's figures stand in one line under the names of their columns.
@@ -123,11 +122,6 @@ fn line_with_gauge(app: &App, name: &str, said: &str, share: Option<f64>, width:
             .and(Role::Muted, &format!("  {:.0} %", share * 100.0));
     }
     doc.push(line);
-}
-
-/// `$0.42`, `$0.0042`: two places, or as many as it takes to be more than nothing.
-pub fn dollars(cost: f64) -> String {
-    if cost > 0.0 && cost < 0.01 { format!("${cost:.4}") } else { format!("${cost:.2}") }
 }
 
 /// Widths of the columns of figures: input, cached, output, seconds, new findings.

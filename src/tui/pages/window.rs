@@ -6,8 +6,8 @@ use super::super::doc::{Doc, Line, Piece, wrap};
 use super::super::glyphs::Glyphs;
 use super::super::theme::Role;
 use super::super::turns::Turn;
-use super::run::thousands;
 use crate::domain::WindowUse;
+use crate::report::figures::{brief, thousands};
 
 /// The column of numbers at the left of the chart.
 const GUTTER: usize = 6;
@@ -227,16 +227,6 @@ pub fn compact(n: u64) -> String {
     match n {
         1_000..100_000 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
         _ => brief(n),
-    }
-}
-
-/// As [`compact`] in at most four columns: `812`, `41k`, `512k`, `1.2M`.
-pub fn brief(n: u64) -> String {
-    match n {
-        0..1_000 => n.to_string(),
-        1_000..10_000 if n % 1_000 >= 100 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
-        1_000..1_000_000 => format!("{}k", n / 1_000),
-        _ => format!("{}.{}M", n / 1_000_000, n % 1_000_000 / 100_000),
     }
 }
 

@@ -174,7 +174,23 @@ fn the_filter_is_typed_live_and_can_be_taken_back() {
     press(&mut app, "Esc");
     assert_eq!(app.filter_text, "status:undecided", "Esc goes back to what is undecided");
     press(&mut app, "1 j Enter");
-    assert_eq!(app.findings.len(), 1, "a run's own findings");
+    assert_eq!(app.findings.len(), 2, "a run's own findings, whatever became of them");
+    assert!(!app.filter_text.contains("status:"), "{}", app.filter_text);
+    press(&mut app, "3 Enter");
+    assert!(app.filter_text.starts_with("status:undecided path:"), "{}", app.filter_text);
+}
+
+#[test]
+fn the_footer_offers_decisions_only_about_findings() {
+    let last_line = |app: &App| screen(app).lines().last().expect("a footer").to_owned();
+    let mut app = showing(160, 48, view());
+    for (keys, offered) in [("2 l", true), ("1 l l", false), ("3 l", false)] {
+        press(&mut app, keys);
+        assert_eq!(app.focus, Pane::Detail, "{keys}");
+        let footer = last_line(&app);
+        assert_eq!(footer.contains("addressed"), offered, "{keys}: {footer}");
+        assert!(footer.contains("? help") && footer.contains("Esc back"), "{footer}");
+    }
 }
 
 #[test]
@@ -273,4 +289,19 @@ fn copying_and_editing_name_the_place() {
     assert!(copied(press(&mut app, "y 2")).is_some_and(|text| text.starts_with("**p0: a token")));
     let commands = press(&mut app, "e");
     assert!(commands.iter().any(|c| matches!(c, Command::Edit { path, line: 7 } if path == "src/config.rs")));
+}
+
+#[test]
+fn what_was_set_right_is_told_until_a_key_is_pressed() {
+    let mut app = showing(160, 48, view());
+    let summary = "2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree removed";
+    send(&mut app, Message::Reconciled(Some(summary.to_owned())));
+    for message in [Message::Tick, Message::Pulses(Vec::new()), Message::Viewed { view: view(), written: 0 }] {
+        send(&mut app, message);
+    }
+    assert!(screen(&app).contains(summary), "{}", screen(&app));
+    press(&mut app, "j");
+    assert!(!screen(&app).contains("resumed"));
+    send(&mut app, Message::Reconciled(None));
+    assert_eq!(app.notice, None);
 }

@@ -164,7 +164,7 @@ fn tiny() {
 fn every_screen_at_every_size_stays_inside_and_shows_no_command_for_a_terminal() {
     for columns in [0, 7, 39, 40, 61, 79, 80, 119, 120, 133, 200] {
         for rows in [0, 9, 10, 17, 24, 48] {
-            for keys in ["", "1", "3", "l", "z", "?", "r", "x", "f", "/", "y", "C", "L", "l l", "v j"] {
+            for keys in ["", "1", "3", "l", "z", "?", "r", "x", "f", "/", "y", "C", "L", "S", "l l", "v j"] {
                 let mut app = showing(columns, rows, view());
                 press(&mut app, keys);
                 let text = screen(&app);

@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::support::*;
-use crate::domain::{JournalEntry, RunEvent, RunId, Time, TurnPhase, WindowUse};
+use crate::domain::{Disposition, JournalEntry, LeftOut, LeftOutReason, RunEvent, RunId, Time, TurnPhase, WindowUse};
 use crate::git::Filter;
 use crate::store::{RepoInfo, Store};
 use crate::tui::app::{App, Budget, Pane};
@@ -93,6 +93,11 @@ impl Desk {
                     let files = self.loader.files(&run);
                     send(app, Message::Files { run, files });
                 }
+                Command::LoadReported { run } => {
+                    let findings = self.loader.reported(&run);
+                    let commands = send(app, Message::Reported { run, findings });
+                    rest.extend(self.carry_out(app, commands));
+                }
                 other => rest.push(other),
             }
         }
@@ -129,6 +134,56 @@ fn both(name: &str, desk: &mut Desk, make: impl Fn(&mut Desk, u16, u16) -> App) 
 fn twenty_turns_with_a_sliding_window() {
     let mut desk = Desk::of(&[Fate::Completed]);
     both("turns", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
+}
+
+#[test]
+fn hunks_in_files_that_are_left_out_are_told_apart_while_a_run_works() {
+    let mut desk = Desk::of(&[Fate::Receiving]);
+    let run = desk.written[0].1.run.clone();
+    let file = LeftOut { path: "notes.txt".into(), reason: LeftOutReason::UnsupportedLanguage };
+    let mut journal = desk.store.journal(&run).expect("a journal");
+    journal.append(now(), RunEvent::LeftOut { file, hunks: 11 }).expect("appended");
+    let mut app = desk.app(160, 48);
+    desk.press(&mut app, "1");
+    let screen = screen(&app);
+    assert!(screen.contains(" of 13\n") || screen.contains(" of 13 "), "{screen}");
+    assert!(screen.contains(" of 20\n") || screen.contains(" of 20 "), "{screen}");
+    assert!(screen.contains("1 file with 11 hunks"), "{screen}");
+}
+
+#[test]
+fn a_run_shows_all_that_it_reported_whoever_reported_it_again() {
+    let mut desk = Desk::of(&[Fate::Completed; 3]);
+    let mut app = desk.app(160, 48);
+    let middle = desk.written[1].1.run.clone();
+    let output = desk.store.output(&middle).expect("read").expect("an output");
+    let ids: Vec<&str> = output.findings.iter().map(|finding| finding.finding_id.as_str()).collect();
+    assert!(
+        ids.len() > 2
+            && ids.iter().all(|id| {
+                let row = app.finding_by_id(id).expect("a row");
+                row.first_run != middle.as_str() && row.last_run != middle.as_str()
+            })
+    );
+    let dismissed: Disposition = serde_json::from_value(serde_json::json!({
+        "finding_id": ids[0], "status": "dismissed", "previous": "open", "actor": "user", "action": "set",
+        "reason": "", "at": now(), "group": "g",
+    }))
+    .expect("a disposition");
+    desk.store.append_dispositions(&[dismissed]).expect("appended");
+    desk.refresh(&mut app);
+    desk.press(&mut app, "1 j");
+    assert_eq!(app.run().expect("a run").id, middle.as_str());
+    desk.press(&mut app, "Enter");
+    let mut shown: Vec<&str> = app.findings.iter().map(|row| app.view.finding(*row as usize).id).collect();
+    let mut expected = ids.clone();
+    shown.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!((app.focus, shown), (Pane::Findings, expected));
+    assert!(screen(&app).contains("✗ concurrency"), "each with its present status: {}", screen(&app));
+    desk.press(&mut app, "Esc");
+    assert_eq!((app.filter_text.as_str(), app.known.reported.len()), ("status:undecided", 0));
+    assert_eq!(app.findings.len(), ids.len() - 1, "the dismissed one is not to be decided");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::super::app::{App, FirstReview, Pane, RunEntry, Tone};
-use super::super::filter::{Filter, Known};
+use super::super::filter::{DEFAULT, Filter, Known};
 use super::super::message::{Command, FileRow, FileState, Subject, Tab};
 use crate::domain::{FindingStatus, RunStatus};
 use crate::store::View;
@@ -51,8 +51,27 @@ pub fn refilter(app: &mut App, commands: &mut Vec<Command>) {
     if !app.known.kept.is_empty() {
         Arc::make_mut(&mut app.known).kept.clear();
     }
+    if !app.known.reported.is_empty() {
+        Arc::make_mut(&mut app.known).reported.retain(|run, _| app.filter.named_runs().any(|named| named == run));
+    }
+    for run in app.filter.named_runs().filter(|run| !app.known.reported.contains_key(*run)) {
+        commands.push(Command::LoadReported { run: run.to_owned() });
+    }
     app.range_from = None;
     filter_with(app, Arc::clone(&app.view), commands);
+}
+
+/// What a run reported: all of it is shown when the filter still asks for the run.
+pub fn reported(app: &mut App, run: String, findings: Vec<String>, commands: &mut Vec<Command>) {
+    if app.filter.named_runs().any(|named| named == run) {
+        let nothing = findings.is_empty();
+        Arc::make_mut(&mut app.known).reported.insert(run, findings);
+        filter_with(app, Arc::clone(&app.view), commands);
+        match nothing && app.findings.is_empty() {
+            true => app.say(Tone::Plain, "this run has no findings · Esc takes the filter back"),
+            false => say_when_empty(app),
+        }
+    }
 }
 
 /// Rows and the view that they are rows of.
@@ -183,7 +202,8 @@ fn changed_under_detail(app: &mut App, same_finding: bool) {
             status.is_none_or(|status| !status.is_terminal()) || shows_unfinished(app)
         }
         (Some(_), Tab::Log) => app.is_live() || shows_unfinished(app),
-        (Some((Subject::Finding(_), ..)), Tab::Turns) | (Some((Subject::Nothing, ..)), _) => false,
+        // Its patch changes with the fixes, not with the view.
+        (Some((Subject::Finding(_), ..)), Tab::Turns | Tab::Fix) | (Some((Subject::Nothing, ..)), _) => false,
     };
     if stale {
         app.stale = true;
@@ -259,17 +279,30 @@ fn set_files(app: &mut App, files: Vec<FileRow>, selected: Option<String>) {
     }
 }
 
-/// Puts a term into the filter in place of another of its sort, as opening a run or a file does.
-pub fn scope_filter(app: &mut App, term: &str, value: &str, commands: &mut Vec<Command>) {
-    let mut terms: Vec<&str> = app
-        .filter_text
-        .split_whitespace()
-        .filter(|word| !word.starts_with("run:") && !word.starts_with("path:"))
-        .collect();
-    let new = format!("{term}:{value}");
-    terms.push(&new);
-    app.filter_text = terms.join(" ");
+/// Opening a run: all of its findings are shown, each with its present status.
+pub fn show_run(app: &mut App, run: &str, commands: &mut Vec<Command>) {
+    let terms = terms_without(app, &["run:", "path:", "status:", "s:"]);
+    app.filter_text = format!("{terms}run:{run}");
     refilter(app, commands);
+}
+
+/// Opening a file: its findings are shown that pass the rest of the filter; after a run those that are undecided.
+pub fn show_path(app: &mut App, path: &str, commands: &mut Vec<Command>) {
+    let all_of_a_run =
+        app.filter_text.split_whitespace().any(|word| word.starts_with("run:")) && !app.filter_text.contains("status:");
+    let status = if all_of_a_run { format!("{DEFAULT} ") } else { String::new() };
+    app.filter_text = format!("{status}{}path:{path}", terms_without(app, &["run:", "path:"]));
+    refilter(app, commands);
+    say_when_empty(app);
+}
+
+/// The terms of the filter that are of none of these sorts, each with a space behind it.
+fn terms_without(app: &App, sorts: &[&str]) -> String {
+    let terms = app.filter_text.split_whitespace();
+    terms.filter(|term| !sorts.iter().any(|sort| term.starts_with(sort))).flat_map(|term| [term, " "]).collect()
+}
+
+fn say_when_empty(app: &mut App) {
     if app.findings.is_empty() && app.filter_asked == app.filter_shown {
         app.say(Tone::Plain, "no finding passes the filter · Esc takes the filter back");
     }

@@ -1,15 +1,15 @@
 //! What each action does.
 
-use super::super::app::{App, Choice, Count, Menu, MenuItem, Overlay, Pane, Prompt, PromptKind, Tone};
+use super::super::app::{App, Choice, Count, Menu, MenuItem, Overlay, Pane, Prompt, PromptKind, Question, Tone};
 use super::super::input::{Code, Key};
 use super::super::keymap::Action;
 use super::super::line::LineEdit;
 use super::super::loaded::Loaded;
 use super::super::message::{Command, Subject, Tab, TriageOrder};
-use super::super::{filter, markdown};
-use super::{close, data, folds, prompt, quit, run_id, triage};
+use super::super::{filter, markdown, stats};
+use super::{close, data, fix, folds, prompt, quit, run_id, triage};
 use crate::domain::{FindingStatus, Scope};
-use crate::store::RunRow;
+use crate::store::{RunRow, Watcher};
 
 /// A key was pressed.
 pub fn press(app: &mut App, key: Key, commands: &mut Vec<Command>) {
@@ -83,6 +83,24 @@ fn in_front(app: &mut App, key: Key, action: Option<Action>, commands: &mut Vec<
                 _ => {}
             },
         },
+        Overlay::Stats(_) => {
+            let page = isize::try_from(stats::rows(app)).unwrap_or(isize::MAX);
+            match action {
+                Some(Action::Abort | Action::Back | Action::Left | Action::Stats) => close(app),
+                Some(Action::Down) => stats::scroll(app, 1),
+                Some(Action::Up) => stats::scroll(app, -1),
+                Some(Action::HalfPageDown) => stats::scroll(app, (page / 2).max(1)),
+                Some(Action::HalfPageUp) => stats::scroll(app, -(page / 2).max(1)),
+                Some(Action::PageDown) => stats::scroll(app, page),
+                Some(Action::PageUp) => stats::scroll(app, -page),
+                Some(Action::Top) => stats::scroll(app, isize::MIN),
+                Some(Action::Bottom) => stats::scroll(app, isize::MAX),
+                Some(Action::Redraw) => commands.push(Command::Redraw),
+                Some(Action::Suspend) => commands.push(Command::Suspend),
+                Some(Action::Quit) => quit(commands),
+                _ => {}
+            }
+        }
         Overlay::Menu(menu) => match action {
             Some(Action::Down) => menu.at = (menu.at + 1).min(menu.items.len().saturating_sub(1)),
             Some(Action::Up) => menu.at = menu.at.saturating_sub(1),
@@ -102,13 +120,18 @@ fn in_front(app: &mut App, key: Key, action: Option<Action>, commands: &mut Vec<
                 }
             }
         },
-        Overlay::Confirm { run, .. } => match action {
+        Overlay::Confirm { question, .. } => match action {
             Some(Action::Accept) => {
-                let run = std::mem::take(run);
+                let question = question.clone();
                 close(app);
-                if let Some(run) = run_id(&run) {
-                    app.say(Tone::Plain, "asking the run to end");
-                    commands.push(Command::Cancel(run));
+                match question {
+                    Question::Cancel(run) => {
+                        if let Some(run) = run_id(&run) {
+                            app.say(Tone::Plain, "asking the run to end");
+                            commands.push(Command::Cancel(run));
+                        }
+                    }
+                    Question::Fix(order) => fix::order(app, order, commands),
                 }
             }
             Some(Action::Abort) => close(app),
@@ -128,6 +151,16 @@ fn choose(app: &mut App, choice: Option<Choice>, commands: &mut Vec<Command>) {
             app.say(Tone::Done, format!("copied {what}"));
             commands.push(Command::Copy(text));
         }
+        Some(Choice::Fix(order)) => fix::order(app, order, commands),
+        Some(Choice::AskFix { text, order }) => {
+            app.overlay = Overlay::Confirm { question: Question::Fix(order), text };
+        }
+        Some(Choice::ShowFix) => {
+            focus(app, Pane::Detail, commands);
+            app.tab = Tab::Fix;
+            app.scroll = 0;
+        }
+        Some(Choice::PlanFix(findings)) => commands.push(Command::PlanFix(findings)),
     }
 }
 
@@ -207,6 +240,7 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
                 focus(app, Pane::Detail, commands);
             }
         }
+        A::Stats => stats::open(app, commands),
         A::Open => open(app, commands),
         A::Back => back(app, commands),
         A::Unfold => fold(app, None),
@@ -225,6 +259,7 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         A::Addressed => triage::decide(app, FindingStatus::Addressed, commands),
         A::Reopen => triage::decide(app, FindingStatus::Open, commands),
         A::Dismiss => triage::ask_reason(app),
+        A::Fix => fix::press(app, commands),
         A::Undo => triage::again(app, TriageOrder::Undo, commands),
         A::Redo => triage::again(app, TriageOrder::Redo, commands),
         A::Filter => {
@@ -243,6 +278,13 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         A::Review => app.overlay = Overlay::Menu(review_menu(app)),
         A::Cancel => cancel(app),
         A::Pause => pause(app, commands),
+        A::Watch => {
+            let ends = app.watch.watcher != Watcher::None;
+            let said = if ends { "asking the watcher to end" } else { "beginning to watch" };
+            app.say(Tone::Plain, format!("{said}{}", app.glyphs.ellipsis));
+            commands.push(Command::Watch);
+        }
+        A::Snooze => open_prompt(app, PromptKind::Snooze, if app.watch.snoozed.is_some() { "off" } else { "30m" }),
         A::Copy => match copy_menu(app) {
             Some(menu) => app.overlay = Overlay::Menu(menu),
             None => app.say(Tone::Plain, "nothing is selected"),
@@ -336,7 +378,7 @@ fn open(app: &mut App, commands: &mut Vec<Command>) {
         Pane::Runs => {
             if let Some(run) = app.run().map(|run| run.id.to_owned()) {
                 focus(app, Pane::Findings, commands);
-                data::scope_filter(app, "run", &run, commands);
+                data::show_run(app, &run, commands);
             }
         }
         Pane::Files => {
@@ -347,7 +389,7 @@ fn open(app: &mut App, commands: &mut Vec<Command>) {
                     return;
                 }
                 focus(app, Pane::Findings, commands);
-                data::scope_filter(app, "path", &path, commands);
+                data::show_path(app, &path, commands);
             }
         }
         Pane::Findings => {
@@ -498,7 +540,7 @@ fn cancel(app: &mut App) {
         .or_else(|| app.foremost_run().filter(|run| !run.status.is_terminal()))
         .map(|run| (run.id.to_owned(), format!("Cancel the review of {}? What it found stays.", run.scope)));
     match chosen {
-        Some((run, text)) => app.overlay = Overlay::Confirm { run, text },
+        Some((run, text)) => app.overlay = Overlay::Confirm { question: Question::Cancel(run), text },
         None => app.say(Tone::Plain, "no review is running"),
     }
 }

@@ -4,6 +4,7 @@
 //! Invariant: a decision about a finding shows only after the message that says it is stored.
 
 mod data;
+mod fix;
 mod folds;
 pub use folds::chosen as chosen_fold;
 mod keys;
@@ -17,8 +18,8 @@ use super::doc::{Doc, Growth};
 use super::input::Input;
 use super::loaded::Loaded;
 use super::message::{Command, End, Message, Subject, Tab};
-use super::pages;
 use super::theme::{Background, Theme};
+use super::{pages, stats};
 use crate::domain::RunId;
 
 /// Changes the state by what happened at `now` (milliseconds since 1970); what it returns is to be done outside.
@@ -37,14 +38,20 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         Message::Resized { columns, rows } => {
             (app.columns, app.rows) = (columns, rows);
             keep_in_sight(app);
+            stats::build(app);
         }
         Message::Tick => {}
-        Message::Viewed { view, written } => data::viewed(app, view, written, &mut commands),
+        Message::Viewed { view, written } => {
+            stats::viewed(app, &view, &mut commands);
+            data::viewed(app, view, written, &mut commands);
+        }
+        Message::Stats(figures) => stats::came(app, figures, &mut commands),
         Message::Pulses(pulses) => app.pulses = pulses,
         Message::StoreTrouble(text) => app.trouble = Some(text),
         Message::Filtered { serial, view, rows } => data::filtered(app, serial, view, rows),
         Message::Loaded { subject, tab, loaded } => loaded_page(app, subject, tab, loaded),
         Message::Files { run, files } => data::files_loaded(app, &run, files),
+        Message::Reported { run, findings } => data::reported(app, run, findings, &mut commands),
         Message::Triaged { order, result, written } => triage::stored(app, &order, result, written),
         Message::Requested(Ok(asked)) => {
             if app.first_review == FirstReview::Asked && asked.nothing {
@@ -69,11 +76,19 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         },
         Message::Paused(Ok(text)) => app.say(Tone::Done, text),
         Message::Paused(Err(error)) => app.say(Tone::Trouble, error),
-        Message::Recovered(lines) => {
-            if !lines.is_empty() {
-                app.say(Tone::Plain, lines.join(" · "));
-            }
+        Message::Reconciled(Some(summary)) => app.say(Tone::Plain, summary),
+        Message::Reconciled(None) => {}
+        Message::Watch(state) => app.watch = state,
+        Message::Watched(Ok(text)) => app.say(Tone::Done, text),
+        Message::Watched(Err(error)) => app.say(Tone::Trouble, error),
+        Message::Fixes(fixes) => {
+            fix::tell(app, &fixes);
+            app.fixes = fixes;
+            app.stale |= app.tab == Tab::Fix;
+            build(app);
         }
+        Message::FixPlanned(plan) => fix::planned(app, plan),
+        Message::FixDone(result) => fix::done(app, result.map(|fix| *fix)),
         Message::Edited(Ok(())) => commands.push(Command::Redraw),
         Message::Edited(Err(error)) => {
             app.say(Tone::Trouble, error);

@@ -135,6 +135,11 @@ fn accept(app: &mut App, commands: &mut Vec<Command>) {
             "" => {}
             revision => keys::ask_review(app, Some(Scope::Commit(revision.to_owned())), commands),
         },
+        PromptKind::Snooze => {
+            if !text.is_empty() {
+                commands.push(Command::Snooze(text));
+            }
+        }
         PromptKind::Range => match Scope::range(&text) {
             Some(scope) => keys::ask_review(app, Some(scope), commands),
             None if text.is_empty() => {}
@@ -165,6 +170,6 @@ fn abort(app: &mut App, commands: &mut Vec<Command>) {
             keys::go_to(app, from);
         }
         PromptKind::Reason { .. } => app.say(Tone::Plain, "nothing dismissed"),
-        PromptKind::Commit | PromptKind::Range => close(app),
+        PromptKind::Commit | PromptKind::Range | PromptKind::Snooze => close(app),
     }
 }

@@ -91,6 +91,7 @@ fn tabs(painter: &mut Painter<'_>, area: Rect) {
         let name = match tab {
             Tab::Page => page,
             Tab::Turns => "Turns",
+            Tab::Fix => "Fix",
             Tab::Diff => "Diff",
             Tab::Log => "Log",
             Tab::Ledger => "Ledger",
@@ -108,7 +109,8 @@ fn tabs(painter: &mut Painter<'_>, area: Rect) {
     }
 }
 
-fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &Line, wanted: &str) {
+/// Draws a line of a page; `wanted`, in lower case, is made to stand out.
+pub(super) fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &Line, wanted: &str) {
     let mut right = x + width;
     if let Some(role) = line.fill {
         let style = painter.style(role);

@@ -1,5 +1,7 @@
 //! Header, pane titles, message line and footer.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
@@ -7,12 +9,13 @@ use unicode_width::UnicodeWidthStr;
 use super::super::app::{App, FirstReview, Notice, Overlay, Pane, Prompt, PromptKind, Tone};
 use super::super::keymap::{Action, Context};
 use super::super::layout::{LEAST, Layout, PaneArea};
+use super::super::message::Subject;
 use super::super::theme::Role;
 use super::super::update;
 use super::paint::Painter;
-use crate::domain::{RunStatus, text};
+use crate::domain::{RunStatus, WatchMode, text};
 use crate::runner::Runner;
-use crate::store::RunRow;
+use crate::store::{RunRow, Watcher, Watching};
 
 /// The screen is too small for anything useful: say so, kindly.
 pub fn too_small(painter: &mut Painter<'_>) {
@@ -46,10 +49,24 @@ pub fn header(painter: &mut Painter<'_>, layout: &Layout) {
     if !app.place.branch.is_empty() {
         put(painter, &app.place.branch, Role::Normal, 3);
     }
+    if let Some(watch) = watching(app) {
+        put(painter, &watch, Role::Faint, 3);
+    }
     if let Some(run) = app.foremost_run() {
         let what = if app.is_live() { "reviewing" } else { "last review" };
         put(painter, what, Role::Faint, 1);
         put(painter, &scope_words(&run, app), Role::Muted, 2);
+    }
+}
+
+/// Whether somebody watches, as far as that is worth a word.
+fn watching(app: &App) -> Option<Cow<'static, str>> {
+    let snoozed = app.watch.snoozed.map(|until| until.as_millisecond()).filter(|until| *until > app.now);
+    match (&app.watch.watcher, snoozed) {
+        (_, Some(until)) => Some(format!("snoozed until {}", app.moment(until)).into()),
+        (Watcher::None, None) => None,
+        (Watcher::Known(Watching { mode: WatchMode::Polling { .. }, .. }), None) => Some("watching (polling)".into()),
+        (Watcher::Known(_) | Watcher::Unknown, None) => Some("watching".into()),
     }
 }
 
@@ -207,6 +224,13 @@ fn footer_actions(app: &App, context: Context) -> Vec<(Action, &'static str)> {
             let last = [A::NextTab, A::Zoom, A::Search, A::Back, A::Help].map(|action| (action, action.short()));
             return std::iter::once(first).chain(pausing(app)).chain(last).collect();
         }
+        // Nothing can be decided about a run or a file.
+        Context::Detail if matches!(app.subject, Subject::Run(_)) => {
+            vec![A::NextTab, A::Review, A::Zoom, A::Search, A::Back, A::Help]
+        }
+        Context::Detail if matches!(app.subject, Subject::File { .. }) => {
+            vec![A::Edit, A::NextTab, A::Zoom, A::Search, A::Back, A::Help]
+        }
         Context::Detail => vec![A::Addressed, A::Dismiss, A::Edit, A::NextTab, A::Zoom, A::Back, A::Help],
         Context::Menu => vec![A::Accept, A::Down, A::Up, A::Abort],
         Context::Confirm => vec![A::Accept, A::Abort],
@@ -225,6 +249,7 @@ fn footer_actions(app: &App, context: Context) -> Vec<(Action, &'static str)> {
             }
             _ => vec![A::Accept, A::DeleteWord, A::DeleteLine, A::Abort],
         },
+        Context::Stats => vec![A::Abort, A::Down, A::Up, A::Bottom],
         Context::Help => vec![A::Abort],
     };
     actions.into_iter().map(|action| (action, action.short())).collect()

@@ -9,6 +9,7 @@ mod frame;
 mod overlay;
 pub mod paint;
 mod runs;
+mod stats;
 
 use ratatui::buffer::Buffer;
 
@@ -43,8 +44,9 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
     match &app.overlay {
         Overlay::None => {}
         Overlay::Help { offset } => overlay::help(&mut painter, *offset),
+        Overlay::Stats(page) => stats::draw(&mut painter, &layout, page),
         Overlay::Menu(menu) => overlay::menu(&mut painter, menu),
-        Overlay::Confirm { text, .. } => overlay::confirm(&mut painter, text),
+        Overlay::Confirm { question, text } => overlay::confirm(&mut painter, question, text),
         Overlay::Prompt(prompt) => overlay::prompt(&mut painter, prompt, &layout),
     }
 }

@@ -3,8 +3,9 @@
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{Menu, Prompt, PromptKind};
+use super::super::app::{Menu, Prompt, PromptKind, Question};
 use super::super::filter;
+use super::super::fixes::FixOrder;
 use super::super::keymap::Action;
 use super::super::layout::Layout;
 use super::super::theme::Role;
@@ -113,9 +114,16 @@ pub fn menu(painter: &mut Painter<'_>, menu: &Menu) {
     }
 }
 
-pub fn confirm(painter: &mut Painter<'_>, text: &str) {
+pub fn confirm(painter: &mut Painter<'_>, question: &Question, text: &str) {
     let width = (text.width() as u16 + 6).max(40);
-    let inside = window(painter, width, 5, false, "Cancel");
+    let title = match question {
+        Question::Cancel(_) => "Cancel",
+        Question::Fix(FixOrder::Make(_)) => "Fix",
+        Question::Fix(FixOrder::Apply(_)) => "Apply",
+        Question::Fix(FixOrder::Undo(_)) => "Undo",
+        Question::Fix(FixOrder::Drop(_)) => "Drop",
+    };
+    let inside = window(painter, width, 5, false, title);
     painter.put(inside.x, inside.y + 1, inside.width, text, Role::Normal);
 }
 
@@ -129,6 +137,9 @@ pub fn prompt(painter: &mut Painter<'_>, prompt: &Prompt, layout: &Layout) {
         }
         PromptKind::Search { .. } => input_line(painter, layout, "search", prompt, &[]),
         PromptKind::Commit => input_line(painter, layout, "commit", prompt, &["any revision: HEAD~2, v1.0, 3fa2c1"]),
+        PromptKind::Snooze => {
+            input_line(painter, layout, "snooze", prompt, &["for 30m, 2h, 1d", "until 14:00", "off"]);
+        }
         PromptKind::Range => {
             input_line(painter, layout, "range", prompt, &["A..B from A to B", "A...B since B left A"]);
         }

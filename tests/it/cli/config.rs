@@ -166,6 +166,44 @@ fn thresholds_can_be_changed_by_user_and_repository() {
 }
 
 #[test]
+fn a_repository_makes_the_users_own_thresholds_only_stricter() {
+    let own = "[smells.long_method]\nmax_code_lines = 9\n[smells.dead_code]\nunused_imports = true\n";
+    let theirs = "[smells.long_method]\nmax_code_lines = 500\n[smells.dead_code]\nunused_imports = false\n\
+                  unused_locals = false\n[smells.complex_functions]\nmax_parameters = 9\nmax_nesting = 3\n\
+                  [smells.magic_numbers]\nmax_per_function = 1\n[smells.god_class]\nmax_methods = 99\n";
+    let test = with_settings(own, theirs);
+    let smells = "[complex_functions]\nmax_parameters = 8\nmax_nesting = 4\n[magic_numbers]\nmax_per_function = 2\n";
+    fs::write(test.home().join("smells.toml"), smells).expect("a file");
+    let output = test.revdeck(&["config", "show", "--format", "json"]);
+    let shown: Value = serde_json::from_str(&out(&output)).expect("JSON");
+    for (key, value, origin) in [
+        ("long_method.max_code_lines", "9", "user"),
+        ("dead_code.unused_imports", "true", "user"),
+        ("complex_functions.max_parameters", "8", "user"),
+        ("magic_numbers.max_per_function", "2", "user"),
+        ("complex_functions.max_nesting", "3", "repository"),
+        ("dead_code.unused_locals", "false", "repository"),
+        ("god_class.max_methods", "99", "repository"),
+    ] {
+        let setting = &shown["settings"][format!("smells.{key}")];
+        assert_eq!((&setting["value"], &setting["origin"]), (&value.into(), &origin.into()), "{key}");
+    }
+    let said = err(&output);
+    for warning in [
+        ".revdeck.toml:2:1: smells.long_method.max_code_lines: not obeyed",
+        ".revdeck.toml:4:1: smells.dead_code.unused_imports: not obeyed",
+        ".revdeck.toml:7:1: smells.complex_functions.max_parameters: not obeyed",
+        ".revdeck.toml:10:1: smells.magic_numbers.max_per_function: not obeyed",
+    ] {
+        assert!(said.contains(warning), "{warning:?} is missing in {said}");
+    }
+    assert_eq!(said.matches("only make it stricter than your own value").count(), 4, "{said}");
+    test.write("long.py", long_function("long"));
+    let found = json(&test, &["smells", ".", "--format", "json"], DONE);
+    assert!(list(&found, "findings").iter().any(|finding| finding["kind"] == "LONG_METHOD"), "9 lines hold: {found}");
+}
+
+#[test]
 fn a_home_may_be_relative_or_empty() {
     let test = TestEnvironment::new();
     test.write("a.py", "x = 1\n");
@@ -248,6 +286,7 @@ fn prompts_are_short() {
     for (prompt, most) in PromptName::ALL.iter().map(|prompt| match prompt {
         PromptName::System => (prompt, 1600),
         PromptName::Task | PromptName::Critic | PromptName::Agent => (prompt, 260),
+        PromptName::Resolve | PromptName::ResolveAgent | PromptName::ResolveEdits => (prompt, 200),
         PromptName::Masked => (prompt, 40),
         prompt => (prompt, 120),
     }) {

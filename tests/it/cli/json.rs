@@ -81,7 +81,17 @@ fn json_has_the_documented_shape() {
     has_keys(&review["run"], &RUN_KEYS);
     has_keys(
         &review["coverage"],
-        &["files_total", "files_covered", "hunks_total", "hunks_covered", "files", "left_out"],
+        &[
+            "files_total",
+            "files_covered",
+            "hunks_total",
+            "hunks_covered",
+            "files_carried",
+            "hunks_carried",
+            "files",
+            "left_out",
+            "carried",
+        ],
     );
     assert_eq!(review["run"]["status"], "completed");
     assert!(review["run"]["created_at"].as_str().is_some_and(|at| at.ends_with('Z')), "RFC 3339");

@@ -21,6 +21,25 @@ fn a_review_says_what_it_found_and_what_it_covered() {
 }
 
 #[test]
+fn hunks_that_the_reviewer_cannot_read_are_counted_apart() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        test.write(name, "words\n");
+    }
+    test.commit("all sorts");
+    let text = run(&test, &["review", "--wait"], DONE);
+    assert!(text.contains("· 1 file, 1 hunk reviewed, 3 in files left out · 3 left out: "), "{text}");
+    let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    for coverage in [&value["coverage"], &value["run"]["coverage"]] {
+        let counts = ["hunks_covered", "hunks_total", "hunks_left_out"].map(|name| coverage[name].as_u64());
+        assert_eq!(counts, [Some(1), Some(1), Some(3)], "{coverage}");
+    }
+    let markdown = run(&test, &["review", "--wait", "--format", "markdown"], DONE);
+    assert!(markdown.contains("1 hunk reviewed, 3 in files left out"), "{markdown}");
+}
+
+#[test]
 fn a_file_that_is_too_complex_is_left_out_as_that() {
     let test = TestEnvironment::new();
     test.write("long.py", long_function("long"));
@@ -195,9 +214,6 @@ fn a_review_of_a_part_is_not_clean_and_no_answer_for_the_next_one() {
     let text = run(&test, &["review", "--wait"], INCOMPLETE);
     assert!(text.contains("incomplete: 1 file could not be read: wide.py"), "{text}");
     assert!(text.contains("1 finding (1 p1)"), "{text}");
-    run(&test, &["review", "--wait", "--fail-on", "p1"], FINDINGS);
-    let markdown = run(&test, &["review", "--wait", "--format", "markdown"], INCOMPLETE);
-    assert!(markdown.contains("incomplete"), "{markdown}");
 
     restore();
     let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
@@ -205,6 +221,49 @@ fn a_review_of_a_part_is_not_clean_and_no_answer_for_the_next_one() {
     assert_eq!(value["run"]["error_class"], Value::Null);
     let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
     assert_eq!(value["decision"]["action"], "reuse", "a whole one is an answer: {value}");
+}
+
+#[test]
+fn what_stays_unreadable_is_tried_twice_and_then_only_by_force() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.write("wide.py", wide_function("wide"));
+    test.commit("two findings");
+    let restore = lose(&test, "wide.py");
+    let ask = |more: &[&str], exit| json(&test, &[&["review", "--wait", "--format", "json"], more].concat(), exit);
+    assert_eq!(ask(&[], INCOMPLETE)["decision"]["action"], "launch");
+    let second = ask(&["--fail-on", "p1"], FINDINGS);
+    assert_eq!(second["decision"]["action"], "resume", "the cause may be gone");
+    for _ in 0..3 {
+        let again = ask(&[], INCOMPLETE);
+        assert_eq!(again["run"]["run_id"], second["run"]["run_id"]);
+        let reason = again["decision"]["reason"].as_str().expect("a reason");
+        assert!(reason.ends_with("all but 1 file that stays unreadable; `--force` tries again"), "{reason}");
+    }
+    let markdown = run(&test, &["review", "--wait", "--format", "markdown"], INCOMPLETE);
+    assert!(markdown.contains("incomplete"), "{markdown}");
+    assert_eq!(list(&json(&test, &["runs", "--format", "json"], DONE), "runs").len(), 2);
+
+    restore();
+    let forced = ask(&["--force"], DONE);
+    assert_eq!(list(&forced, "findings").len(), 2);
+    assert_eq!(ask(&[], DONE)["run"]["run_id"], forced["run"]["run_id"], "a whole one is an answer");
+}
+
+#[test]
+fn another_file_unreadable_is_another_attempt() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.write("wide.py", wide_function("wide"));
+    test.write("fine.py", "x = 0\n");
+    test.commit("two findings");
+    let ask = |exit| json(&test, &["review", "--wait", "--format", "json"], exit);
+    let (restore, _lost) = (lose(&test, "wide.py"), lose(&test, "long.py"));
+    ask(INCOMPLETE);
+    restore();
+    assert_eq!(ask(INCOMPLETE)["decision"]["action"], "resume");
+    assert_eq!(ask(INCOMPLETE)["decision"]["action"], "resume", "another file was unreadable before");
+    assert_eq!(ask(INCOMPLETE)["decision"]["action"], "reuse");
 }
 
 #[test]

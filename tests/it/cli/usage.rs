@@ -19,6 +19,8 @@ use super::*;
 #[case::cancel_of_nothing(&["cancel", "latest", "--reason", "x"])]
 #[case::engine_status(&["triage", "f_1", "obsolete"])]
 #[case::few_bytes(&["details", "latest", "--max-bytes", "3"])]
+#[case::no_such_time(&["stats", "--since", "yesterday"])]
+#[case::two_selections(&["stats", "--since", "7d", "--run", "latest"])]
 #[case::no_folder(&["-C", "missing", "runs"])]
 fn wrong_use_ends_with_2(#[case] arguments: &[&str]) {
     let test = TestEnvironment::new();
@@ -35,6 +37,7 @@ fn wrong_use_ends_with_2(#[case] arguments: &[&str]) {
 #[case(&["findings"])]
 #[case(&["show", "latest"])]
 #[case(&["ledger"])]
+#[case(&["stats"])]
 #[case(&["store", "path"])]
 fn outside_of_a_repository_one_clear_sentence(#[case] arguments: &[&str]) {
     let test = TestEnvironment::new();

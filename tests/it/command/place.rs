@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use revdeck::domain::{ChatRequest, Message};
 use revdeck::provider::chat::{Progress, Watch};
-use revdeck::provider::command::{self, Agent, Program, Timeouts};
+use revdeck::provider::command::{self, Access, Agent, Program, Timeouts};
 
 /// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
@@ -77,6 +77,7 @@ impl Place {
             model: None,
             effort: None,
             folder: self.folder(),
+            access: Access::Read,
             timeouts: Timeouts { idle: LONG, total: LONG },
             environment: vec![
                 pair("PATH", std::env::join_paths(folders).expect("a path")),

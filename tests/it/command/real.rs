@@ -70,6 +70,7 @@ fn a_real_agent_answers() {
         model: Some(variable("REVDECK_TEST_MODEL")),
         effort: None,
         folder: made.folder().to_owned(),
+        access: revdeck::provider::command::Access::Read,
         timeouts: Timeouts::default(),
         environment: Vec::new(),
         keeper: keeper(),

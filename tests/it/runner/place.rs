@@ -38,12 +38,27 @@ pub fn signal(process: u32, signal: Signal) {
     rustix::process::kill_process(pid(process), signal).expect("the process is there");
 }
 
+/// Holds a worker still, and not while it holds the store's lock: nobody else could go on then.
+pub fn hold_still(store: &Store, process: u32) {
+    let held = store.locked(|_| {
+        signal(process, Signal::STOP);
+        wait_for("a process that stands still", || (gone(process) || state(process) == Some('T')).then_some(()));
+        Ok(())
+    });
+    held.expect("the store's lock");
+}
+
+/// The letter that the kernel has for what a process does.
+fn state(process: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit(") ").next()?.chars().next()
+}
+
 /// Whether a process has ended (it may still wait to be collected).
 pub fn gone(process: u32) -> bool {
-    let state = std::fs::read_to_string(format!("/proc/{process}/stat"));
-    match state {
-        Ok(state) => state.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')),
-        Err(_) => rustix::process::test_kill_process(pid(process)).is_err(),
+    match state(process) {
+        Some(state) => state == 'Z',
+        None => rustix::process::test_kill_process(pid(process)).is_err(),
     }
 }
 

@@ -18,7 +18,7 @@ fn tokens(text: &str) -> u64 {
 
 fn told(test: &TestEnvironment, scope: &str, measure: Measure) -> Material {
     let (repo, snapshot) = snapshot(test, scope);
-    let material_of = || material(&repo, &snapshot.change, measure, &tokens, Mask::On);
+    let material_of = || material(&repo, &snapshot.change, measure, &tokens, Mask::On, &|_, _| true);
     let made = material_of();
     assert_eq!(made, material_of(), "the same change, the same parts");
     for file in &snapshot.change.files {

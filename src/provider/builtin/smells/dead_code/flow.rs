@@ -3,7 +3,7 @@
 use super::names;
 use super::roles::Role;
 use super::{Dead, Walk, shown};
-use crate::domain::{Confidence, Priority, Severity};
+use crate::domain::{Confidence, Priority, Severity, Suggestion};
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::{Node, NodeIndex};
 
@@ -78,10 +78,47 @@ impl Walk<'_, '_> {
                     node.row + 1
                 ),
                 subject: format!("unreachable {}", crate::domain::text::normalize_code(text)),
-                suggestion: None,
+                suggestion: self.removal(dead, node.end_row, end),
             }
             .smell(source),
         );
+    }
+
+    /// That the statement can go: exact when it does nothing but call, its lines are its own, and nothing else of the block
+    /// comes behind it. What declares something, or makes its function a generator, is not certain to be without effect,
+    /// and neither is what uses a name that Go or C want used.
+    fn removal(&self, dead: NodeIndex, terminator_row: u32, block_end: NodeIndex) -> Option<Suggestion> {
+        let (source, roles) = (self.source, self.roles);
+        let node = &source.nodes[dead];
+        let certain = matches!(
+            source.language,
+            Language::Python
+                | Language::Rust
+                | Language::Java
+                | Language::CSharp
+                | Language::JavaScript
+                | Language::TypeScript
+                | Language::Tsx
+        );
+        let text = source.bytes(node);
+        let declares = [&b"="[..], b"yield", b"function", b"global", b"nonlocal", b"import", b"del ", b"var ", b"let "];
+        if !certain || declares.iter().any(|word| memchr::memmem::find(text, word).is_some()) {
+            return None;
+        }
+        let mut next = node.end_index as usize;
+        while next < block_end {
+            let sibling = &source.nodes[next];
+            if sibling.is_named() && roles.role(sibling.kind) != Role::Comment {
+                return None;
+            }
+            next = sibling.end_index as usize;
+        }
+        let lines = self.own_lines(node).filter(|lines| lines.start > terminator_row + 1)?;
+        Some(Suggestion {
+            text: "Remove the statement.".to_owned(),
+            replacement: Some(String::new()),
+            lines: Some(lines),
+        })
     }
 
     fn may_be_reached(&self, terminator: &Node, sibling: &Node) -> bool {

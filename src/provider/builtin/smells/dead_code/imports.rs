@@ -4,7 +4,7 @@
 
 use super::names::{self, Place};
 use super::{Dead, Walk, shown};
-use crate::domain::{Confidence, LineRange, Priority, Severity, Suggestion, text};
+use crate::domain::{Confidence, Priority, Severity, Suggestion, text};
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::smells::Smell;
 use crate::provider::builtin::source::NodeIndex;
@@ -355,7 +355,7 @@ impl Walk<'_, '_> {
                     if names.len() == 1 { "stands in" } else { "stand in" },
                 ),
                 subject: format!("import {}", subject.join(" ")),
-                suggestion: Some(self.import_suggestion(first, group.len(), is_whole, &list)),
+                suggestion: Some(self.import_suggestion(first, confidence, is_whole, &list)),
             };
             let mut smell = smell.smell(source);
             if names.len() > 1 {
@@ -378,25 +378,14 @@ impl Walk<'_, '_> {
         self.imports[..at].last().is_some_and(|import| node < self.source.nodes[import.statement].end_index as usize)
     }
 
-    fn import_suggestion(&self, import: &Import, names: usize, is_whole: bool, list: &str) -> Suggestion {
-        let source = self.source;
-        let node = &source.nodes[import.statement];
-        let line = |row: u32| source.text.split(|&byte| byte == b'\n').nth(row as usize).unwrap_or_default();
-        // The statement is all that stands on its line.
-        let alone = node.row == node.end_row && {
-            let text = line(node.row).trim_ascii();
-            let statement = source.bytes(node).trim_ascii();
-            let rest =
-                text.strip_prefix(b"import ".as_slice()).filter(|_| source.language == Language::Go).unwrap_or(text);
-            rest == statement || rest.strip_suffix(b";") == Some(statement) || text == statement
-        };
-        if is_whole && names == 1 && alone && import.confidence == Confidence::High {
-            let lines = LineRange::new(node.row + 1, node.row + 1);
-            return Suggestion {
-                text: "Remove the line.".to_owned(),
-                replacement: Some(String::new()),
-                lines: Some(lines),
-            };
+    fn import_suggestion(&self, import: &Import, confidence: Confidence, is_whole: bool, list: &str) -> Suggestion {
+        let node = &self.source.nodes[import.statement];
+        if is_whole
+            && confidence == Confidence::High
+            && let Some(lines) = self.own_lines(node)
+        {
+            let text = if lines.start == lines.end { "Remove the line." } else { "Remove the lines." };
+            return Suggestion { text: text.to_owned(), replacement: Some(String::new()), lines: Some(lines) };
         }
         let text = if is_whole { "Remove the import.".to_owned() } else { format!("Remove {list} from the import.") };
         Suggestion { text, replacement: None, lines: None }

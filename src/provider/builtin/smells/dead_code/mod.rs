@@ -180,6 +180,18 @@ impl<'a, 's> Walk<'a, 's> {
         }
     }
 
+    /// The lines of a statement, when nothing else stands on them.
+    fn own_lines(&self, node: &Node) -> Option<LineRange> {
+        let before = self.source.text.get(..node.start as usize)?;
+        let behind = self.source.text.get(node.end as usize..)?;
+        let line_before = memchr::memrchr(b'\n', before).map_or(before, |at| &before[at + 1..]);
+        let line_behind = memchr::memchr(b'\n', behind).map_or(behind, |at| &behind[..at]);
+        let is_alone = line_before.trim_ascii().is_empty() && matches!(line_behind.trim_ascii(), b"" | b";");
+        // A node may hold its own line end.
+        let last = if self.source.bytes(node).ends_with(b"\n") { node.end_row } else { node.end_row + 1 };
+        is_alone.then(|| LineRange::new(node.row + 1, last.max(node.row + 1)))
+    }
+
     fn report(mut self, out: &mut Vec<Smell>) {
         out.append(&mut self.flow);
         self.report_imports(out);

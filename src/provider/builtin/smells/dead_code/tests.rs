@@ -373,3 +373,41 @@ fn constructs_that_were_once_reported_and_are_alive() {
         ("docs/a.cs", "class A { void F() { var pipeline = Build(); } }\n", &[]),
     ]);
 }
+
+/// What is left of a text when every exact suggestion about it is taken.
+fn without_the_dead(path: &str, code: &str) -> String {
+    let mut smells = smells_of(Kind::DeadCode, path, code, check);
+    smells.sort_by_key(|smell| std::cmp::Reverse(smell.line_start));
+    let mut lines: Vec<&str> = code.split_inclusive('\n').collect();
+    for suggestion in smells.iter().filter_map(|smell| smell.suggestion.as_ref()) {
+        if let (Some(""), Some(gone)) = (suggestion.replacement.as_deref(), suggestion.lines) {
+            lines.drain(gone.start as usize - 1..gone.end as usize);
+        }
+    }
+    lines.concat()
+}
+
+#[test]
+fn what_can_go_for_certain_is_said_exactly() {
+    for (path, code, left) in [
+        ("a.py", "import a, b\nimport c\nc()\ndef f(): pass\n", "import c\nc()\ndef f(): pass\n"),
+        ("a.py", "from a import (\n    b,\n    c,\n)\ndef f(): pass\n", "def f(): pass\n"),
+        ("a.js", "import {\n  a,\n  b,\n} from 'x';\nf();\n", "f();\n"),
+        ("a.py", "import a; g()\ndef f(): pass\n", "import a; g()\ndef f(): pass\n"),
+        ("a.py", "def f():\n    return 1\n    g(\n        2,\n    )\n", "def f():\n    return 1\n"),
+        ("A.java", "class A { void f() {\n return;\n g();\n } }\n", "class A { void f() {\n return;\n } }\n"),
+        ("a.rs", "fn f() -> u8 {\n    return 1;\n    g();\n}\n", "fn f() -> u8 {\n    return 1;\n}\n"),
+    ] {
+        assert_eq!(without_the_dead(path, code), left, "{code}");
+    }
+    for (path, code) in [
+        // A generator, a name that becomes global, a name that Go wants used, something behind it, one line for both.
+        ("a.py", "def f():\n    return 1\n    for x in g(): yield x\n"),
+        ("a.py", "def f():\n    return x\n    x = 2\n"),
+        ("a.go", "package a\nfunc F(x int) int {\n\treturn 1\n\tg(x)\n}\n"),
+        ("a.py", "def f():\n    return 1\n    g()\n    h()\n"),
+        ("A.java", "class A { void f() { return; g(); } }\n"),
+    ] {
+        assert_eq!(without_the_dead(path, code), code);
+    }
+}

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use super::lexer::{self, Family, Token};
 use super::matching::{self, FastMap, Print, Rules};
 use super::search::{is_foreign, is_generated};
+use super::spans::Spans;
 use super::{Found, Place};
-use crate::domain::LineRange;
 use crate::provider::builtin::facts;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::limits::Limits;
@@ -79,7 +79,8 @@ impl CloneIndex {
                 path,
                 text: &here.text,
                 facts: None,
-                test_lines: Vec::<LineRange>::new(),
+                test_lines: Spans::default(),
+                functions: Spans::default(),
                 is_test_file: facts::is_test_path(path),
             };
             let mut found = Vec::new();

@@ -4,7 +4,7 @@
 //! common run of `GRAM + WINDOW - 1` = 50 shapes shares one. A fingerprint in both streams is a seed; seeds grow to
 //! maximal runs, runs with a small gap between them are one copy. What a copy has to be beyond that is in [`Rules`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::lexer::{self, NAME, NUMBER, STRING, Token};
@@ -228,21 +228,35 @@ fn chain(mut runs: Vec<Run>, same_file: bool) -> Vec<Match> {
     runs.sort_unstable();
     runs.dedup();
     let mut copies: Vec<Match> = Vec::new();
-    let mut open: Vec<usize> = Vec::new();
+    // The copies that may go on, by where they end on either side: a block that stands in many places has many.
+    let mut by_a: BTreeSet<(u32, usize)> = BTreeSet::new();
+    let mut by_b: BTreeSet<(u32, usize)> = BTreeSet::new();
     for run in runs.into_iter().filter(|run| run.length >= MIN_RUN) {
-        open.retain(|&index| copies[index].a().1 + GAP >= run.a);
-        let fits = open.iter().copied().find(|&index| {
-            let ((_, a_end), (_, b_end)) = (copies[index].a(), copies[index].b());
-            let apart = !same_file || run.b + run.length <= copies[index].a().0;
-            apart && run.a >= a_end && run.b >= b_end && run.b - b_end <= GAP
-        });
-        match fits {
-            Some(index) => copies[index].runs.push(run),
-            None => {
-                open.push(copies.len());
-                copies.push(Match { runs: vec![run] });
-            }
+        while let Some(&(a_end, index)) = by_a.first()
+            && a_end + GAP < run.a
+        {
+            by_a.pop_first();
+            by_b.remove(&(copies[index].b().1, index));
         }
+        let near = by_b.range((run.b.saturating_sub(GAP), 0)..=(run.b, usize::MAX)).map(|&(_, index)| index);
+        let fits = near.filter(|&index| {
+            let (a_start, a_end) = copies[index].a();
+            (!same_file || run.b + run.length <= a_start) && run.a >= a_end
+        });
+        let index = match fits.min() {
+            Some(index) => {
+                by_a.remove(&(copies[index].a().1, index));
+                by_b.remove(&(copies[index].b().1, index));
+                copies[index].runs.push(run);
+                index
+            }
+            None => {
+                copies.push(Match { runs: vec![run] });
+                copies.len() - 1
+            }
+        };
+        by_a.insert((copies[index].a().1, index));
+        by_b.insert((copies[index].b().1, index));
     }
     copies
 }
@@ -363,6 +377,43 @@ mod tests {
         }
         let density = fingerprints(&stream(100_000)).len();
         assert!((5_000..9_500).contains(&density), "{density}");
+    }
+
+    /// [`chain`] as it is defined: every open copy is looked at for every run.
+    fn chained_by_hand(mut runs: Vec<Run>, same_file: bool) -> Vec<Match> {
+        runs.sort_unstable();
+        runs.dedup();
+        let mut copies: Vec<Match> = Vec::new();
+        for run in runs.into_iter().filter(|run| run.length >= MIN_RUN) {
+            let fits = copies.iter_mut().find(|copy| {
+                let ((a_start, a_end), (_, b_end)) = (copy.a(), copy.b());
+                let apart = !same_file || run.b + run.length <= a_start;
+                apart && (a_end..=a_end + GAP).contains(&run.a) && (b_end..=b_end + GAP).contains(&run.b)
+            });
+            match fits {
+                Some(copy) => copy.runs.push(run),
+                None => copies.push(Match { runs: vec![run] }),
+            }
+        }
+        copies
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn chains_are_those_of_a_look_at_every_copy(
+            runs in proptest::collection::vec((0u32..120, 0u32..120, 5u32..30), 0..80), same_file: bool,
+        ) {
+            let runs: Vec<Run> = runs.into_iter().map(|(a, b, length)| Run { a, b, length }).collect();
+            proptest::prop_assert_eq!(chain(runs.clone(), same_file), chained_by_hand(runs, same_file));
+        }
+    }
+
+    #[test]
+    fn a_block_that_stands_ten_thousand_times_is_chained_at_once() {
+        // Three runs per copy, all of the same place: a look at every open copy would be a billion looks.
+        let runs = (0..10_000).flat_map(|n| [0, 20, 40].map(|at| Run { a: at, b: n * 100 + at, length: 15 }));
+        let copies = chain(runs.collect(), false);
+        assert!(copies.len() == 10_000 && copies.iter().all(|copy| copy.runs.len() == 3));
     }
 
     #[test]

@@ -11,9 +11,13 @@ mod lexer;
 mod matching;
 mod pack;
 pub mod search;
+mod spans;
+
+use std::collections::BTreeMap;
 
 use self::lexer::Token;
 use self::matching::{Likeness, Match, Rules};
+use self::spans::Spans;
 use super::Smell;
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, text};
 use crate::provider::builtin::facts::{Facts, Function};
@@ -72,7 +76,9 @@ struct Place<'a> {
     path: &'a str,
     text: &'a [u8],
     facts: Option<&'a Facts>,
-    test_lines: Vec<LineRange>,
+    test_lines: Spans,
+    /// Functions that are not in another one.
+    functions: Spans,
     is_test_file: bool,
 }
 
@@ -83,23 +89,21 @@ impl<'a> Place<'a> {
             let last = (end as usize).checked_sub(1).and_then(|last| source.nodes.get(last));
             LineRange::new(first, last.map_or(first, |node| node.end_row + 1))
         };
-        let functions = facts.functions.iter().filter(|function| function.is_test);
-        let test_lines = facts
-            .test_ranges
-            .iter()
-            .map(lines)
-            .chain(functions.map(|function| LineRange::new(function.line_start, function.line_end)));
+        let lines_of = |function: &Function| LineRange::new(function.line_start, function.line_end);
+        let tests = facts.functions.iter().filter(|function| function.is_test);
+        let outer = facts.functions.iter().filter(|function| function.outer.is_none());
         Self {
             path: source.path,
             text: source.text,
             facts: Some(facts),
-            test_lines: test_lines.collect(),
+            test_lines: facts.test_ranges.iter().map(lines).chain(tests.map(lines_of)).collect(),
+            functions: outer.map(lines_of).collect(),
             is_test_file: facts.is_test_file,
         }
     }
 
     fn is_test(&self, lines: LineRange) -> bool {
-        self.is_test_file || self.test_lines.iter().any(|test| test.start <= lines.start && lines.end <= test.end)
+        self.is_test_file || self.test_lines.hold(lines)
     }
 
     /// Cuts a copy to what a person would call one and says how alike its sides are; `None` if it is none.
@@ -133,56 +137,37 @@ impl<'a> Place<'a> {
 
     /// The end of one function and the head of the next are no copy, unless they are long enough by themselves.
     fn whole_functions(&self, copy: &Match, a: &[Token], rules: &Rules) -> Match {
-        let Some(facts) = self.facts else { return copy.clone() };
         let (mut start, mut end) = copy.a();
         let Some((first, last)) = a.get(start as usize).zip(a.get((end as usize).wrapping_sub(1))) else {
             return copy.clone();
         };
         let (first, last) = (first.line, last.line);
-        for function in facts.functions.iter().filter(|function| function.outer.is_none()) {
-            let (head, foot) = (function.line_start, function.line_end);
-            if head < first && first <= foot && foot < last {
-                let after = start + a[start as usize..end as usize].partition_point(|token| token.line <= foot) as u32;
-                if after - start < rules.min_tokens {
-                    start = after;
-                }
-            } else if first < head && head <= last && last < foot {
-                let before = start + a[start as usize..end as usize].partition_point(|token| token.line < head) as u32;
-                if end - before < rules.min_tokens {
-                    end = before;
-                }
+        for LineRange { end: foot, .. } in self.functions.at(first).filter(|it| it.start < first && it.end < last) {
+            let after = start + a[start as usize..end as usize].partition_point(|token| token.line <= foot) as u32;
+            if after - start < rules.min_tokens {
+                start = after;
+            }
+        }
+        for LineRange { start: head, .. } in self.functions.at(last).filter(|it| first < it.start && last < it.end) {
+            let before = start + a[start as usize..end as usize].partition_point(|token| token.line < head) as u32;
+            if end - before < rules.min_tokens {
+                end = before;
             }
         }
         copy.clip(start, end.max(start))
     }
 
     /// One smell per place: of copies that overlap here the best one stands, the others are counted.
-    fn smells(&self, mut found: Vec<Found<'_>>, limits: &Limits) -> Vec<Smell> {
-        found.sort_by(|one, other| {
-            let key = |found: &Found<'_>| (found.judged.copy.tokens(), found.judged.likeness.similarity);
-            key(other).cmp(&key(one)).then_with(|| {
-                let place = |found: &Found<'_>| (found.judged.here.start, found.judged.there.start);
-                (place(one), &one.there_path).cmp(&(place(other), &other.there_path))
-            })
-        });
-        let mut kept: Vec<(Found<'_>, u32)> = Vec::new();
-        for copy in found {
-            let here = copy.judged.here;
-            let same = kept.iter_mut().find(|(known, _)| known.judged.here.overlaps(here));
-            match same {
-                Some((known, others)) => {
-                    let elsewhere =
-                        known.there_path != copy.there_path || !known.judged.there.overlaps(copy.judged.there);
-                    *others += u32::from(elsewhere);
-                }
-                None => kept.push((copy, 0)),
-            }
-        }
-        kept.sort_by_key(|(copy, _)| copy.judged.here.start);
-        kept.iter().map(|(copy, others)| self.smell(copy, *others, limits)).collect()
+    fn smells(&self, found: Vec<Found<'_>>, limits: &Limits) -> Vec<Smell> {
+        let kept = one_per_place(found);
+        let lines: Vec<&[u8]> = match kept.is_empty() {
+            true => Vec::new(),
+            false => self.text.split(|&byte| byte == b'\n').collect(),
+        };
+        kept.iter().map(|(copy, others)| self.smell(copy, *others, &lines, limits)).collect()
     }
 
-    fn smell(&self, found: &Found<'_>, others: u32, limits: &Limits) -> Smell {
+    fn smell(&self, found: &Found<'_>, others: u32, text_lines: &[&[u8]], limits: &Limits) -> Smell {
         let Judged { copy, here, there, likeness, is_test } = &found.judged;
         let limit = &limits.duplicate_code;
         let severity = match likeness.similarity {
@@ -236,7 +221,7 @@ impl<'a> Place<'a> {
             ),
             subject: format!(
                 "{} ~ {} {}",
-                here_name.unwrap_or_else(|| self.first_line(here.start)),
+                here_name.unwrap_or_else(|| first_line(text_lines, here.start)),
                 if found.there_path == self.path { "" } else { &found.there_path },
                 there_name.unwrap_or_default()
             ),
@@ -246,11 +231,42 @@ impl<'a> Place<'a> {
             suggestion: None,
         }
     }
+}
 
-    fn first_line(&self, line: u32) -> String {
-        let bytes = self.text.split(|&byte| byte == b'\n').nth(line.saturating_sub(1) as usize).unwrap_or_default();
-        text::normalize_code(&String::from_utf8_lossy(bytes))
+/// Of copies that overlap here the best one, with the number of places of the others; by line.
+fn one_per_place(mut found: Vec<Found<'_>>) -> Vec<(Found<'_>, u32)> {
+    best_first(&mut found);
+    // No two of those that are kept overlap: by their start they are in the order of their ends as well.
+    let mut kept: BTreeMap<u32, (usize, Found<'_>, u32)> = BTreeMap::new();
+    for (rank, copy) in found.into_iter().enumerate() {
+        let here = copy.judged.here;
+        let overlapping =
+            kept.range_mut(..=here.end).rev().take_while(|(_, (_, known, _))| known.judged.here.end >= here.start);
+        match overlapping.map(|(_, known)| known).min_by_key(|(rank, ..)| *rank) {
+            Some((_, known, others)) => {
+                let elsewhere = known.there_path != copy.there_path || !known.judged.there.overlaps(copy.judged.there);
+                *others += u32::from(elsewhere);
+            }
+            None => drop(kept.insert(here.start, (rank, copy, 0))),
+        }
     }
+    kept.into_values().map(|(_, copy, others)| (copy, others)).collect()
+}
+
+/// Longer copies before shorter ones, those that are more alike before others.
+fn best_first(found: &mut [Found<'_>]) {
+    found.sort_by(|one, other| {
+        let key = |found: &Found<'_>| (found.judged.copy.tokens(), found.judged.likeness.similarity);
+        key(other).cmp(&key(one)).then_with(|| {
+            let place = |found: &Found<'_>| (found.judged.here.start, found.judged.there.start);
+            (place(one), &one.there_path).cmp(&(place(other), &other.there_path))
+        })
+    });
+}
+
+fn first_line(lines: &[&[u8]], line: u32) -> String {
+    let bytes = lines.get(line.saturating_sub(1) as usize).copied().unwrap_or_default();
+    text::normalize_code(&String::from_utf8_lossy(bytes))
 }
 
 fn function_at(facts: &Facts, lines: LineRange) -> Option<&Function> {

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::search::{ChangedFile, CloneSearch};
 use super::*;
 use crate::git::TreeFile;
@@ -236,4 +238,60 @@ fn a_signature_is_no_copy() {
     let head = "def f(\n    self,\n    a: str | None = None,\n    b: t.Mapping[str, str] | None = 'x',\n    c: bool = False,\n    \
                 d: os.PathLike[str] = None,\n    e: str | None = None,\n    g: bool = True,\n    h: int = 1,\n) -> None:\n    self.a = a\n";
     assert_eq!(smells_of(Language::Python, "a.py", &format!("{head}    x()\n\n{head}    y()\n")), []);
+}
+
+/// What [`one_per_place`] is defined by: every copy is held against every one that is kept.
+fn one_per_place_by_hand(found: &[Found<'_>]) -> Vec<(LineRange, LineRange, u32)> {
+    let mut kept: Vec<(&Found<'_>, u32)> = Vec::new();
+    for copy in found {
+        match kept.iter_mut().find(|(known, _)| known.judged.here.overlaps(copy.judged.here)) {
+            Some((known, others)) => {
+                let same_place = known.there_path == copy.there_path && known.judged.there.overlaps(copy.judged.there);
+                *others += u32::from(!same_place);
+            }
+            None => kept.push((copy, 0)),
+        }
+    }
+    kept.sort_by_key(|(copy, _)| copy.judged.here.start);
+    kept.into_iter().map(|(copy, others)| (copy.judged.here, copy.judged.there, others)).collect()
+}
+
+proptest! {
+    #[test]
+    fn of_overlapping_copies_the_best_stands_for_the_others(
+        places in prop::collection::vec(((1u32..80, 1u32..30), (1u32..80, 1u32..30), 0u8..3, 50u32..55), 0..60),
+    ) {
+        let mut found: Vec<Found<'_>> = places
+            .into_iter()
+            .map(|((here, lines), (there, there_lines), path, length)| Found {
+                there_path: format!("{path}.rs"),
+                there_facts: None,
+                judged: Judged {
+                    copy: Match { runs: vec![matching::Run { a: 0, b: 0, length }] },
+                    here: LineRange::new(here, here + lines),
+                    there: LineRange::new(there, there + there_lines),
+                    likeness: Likeness { similarity: 90, verbatim: false },
+                    is_test: false,
+                },
+            })
+            .collect();
+        best_first(&mut found);
+        let expected = one_per_place_by_hand(&found);
+        let kept: Vec<_> =
+            one_per_place(found).into_iter().map(|(it, others)| (it.judged.here, it.judged.there, others)).collect();
+        prop_assert_eq!(kept, expected);
+    }
+}
+
+#[test]
+fn a_block_that_is_copied_very_often_is_reported_once_per_place() {
+    let (language, path, code) = FUNCTIONS[5];
+    let many = code.repeat(2_000);
+    let lines = LineRange::new(1, code.lines().count() as u32);
+    let files = [(path, code.to_owned()), ("p/many.go", many.clone())];
+    let (report, _) = search(&CloneSearch::new(None), &[lines], &files);
+    assert_eq!(report.smells.len(), 1);
+    assert!(report.smells[0].1.explanation.contains("(and 1999 more places)"), "{}", report.smells[0].1.explanation);
+    // Within a file what repeats so often is an idiom.
+    assert_eq!(smells_of(language, path, &many), []);
 }

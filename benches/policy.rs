@@ -1,0 +1,133 @@
+//! Decisions of the policy: about a request over 10,000 known runs, about older runs, and about 200 hunks held against
+//! what 64 runs recorded. `cargo bench --bench policy`; each stays below a millisecond.
+
+use divan::{Bencher, black_box};
+use revdeck::domain::{RunStatus, Scope};
+use revdeck::policy::carry::{LOOKED_INTO, Reviewed, Wanted, carry_over};
+use revdeck::policy::supersede::{FinishRule, Pace, Underway};
+use revdeck::policy::{Asker, Ending, Extent, KnownRun, Liveness, Request, Resumable, decide, replaced_by};
+
+fn main() {
+    divan::main();
+}
+
+const RUNS: usize = 10_000;
+const HUNKS: usize = 200;
+
+/// Ids in the order of time, and fingerprints of which a tenth are alike.
+struct Texts {
+    ids: Vec<String>,
+    fingerprints: Vec<String>,
+}
+
+impl Texts {
+    fn new() -> Self {
+        Self {
+            ids: (0..RUNS).map(|number| format!("ar_01JD3Z8Q6M7S5V2K4T9X{number:06}")).collect(),
+            fingerprints: (0..RUNS / 10).map(|number| format!("{number:064x}")).collect(),
+        }
+    }
+
+    fn runs(&self) -> Vec<KnownRun<'_>> {
+        let run = |(number, id)| self.run(number, id);
+        self.ids.iter().map(String::as_str).enumerate().map(run).collect()
+    }
+
+    fn run<'a>(&'a self, number: usize, id: &'a str) -> KnownRun<'a> {
+        let active = number >= RUNS - 4;
+        let underway = Underway {
+            hunks: 20,
+            delivered: 12,
+            left_unchanged: 5,
+            unchanged: 15,
+            tokens: 9_000,
+            tokens_left: 4_000,
+            ..Underway::idle(Pace::Working)
+        };
+        KnownRun {
+            id,
+            status: if active { RunStatus::Reviewing } else { RunStatus::Completed },
+            liveness: Liveness::Unknown,
+            scope: "worktree",
+            scope_hash: "a scope hash of sixty-four digits, as all of them have it in fact",
+            diff_fingerprint: &self.fingerprints[number % self.fingerprints.len()],
+            policy_version: "0123456789abcdef",
+            reviewer: if number.is_multiple_of(3) { "builtin" } else { "cloud" },
+            model: "a-model-20260101",
+            reasoning_effort: "medium",
+            branch: ["main", "topic", "release"][number % 3],
+            worktree: "/home/user/work/code",
+            attempt: 1,
+            epoch: number as u64,
+            ending: Ending::NotAsked,
+            extent: Extent::Whole,
+            findings: 3,
+            tokens: 20_000,
+            superseded_by: "",
+            resumable: Resumable::No,
+            underway: active.then_some(underway),
+        }
+    }
+}
+
+fn request(fingerprint: &str) -> Request {
+    Request {
+        scope: Scope::Worktree,
+        scope_hash: "a scope hash of sixty-four digits, as all of them have it in fact".into(),
+        diff_fingerprint: fingerprint.into(),
+        prompt_policy_version: "0123456789abcdef".into(),
+        reviewer: "cloud".into(),
+        model: "a-model-20260101".into(),
+        reasoning_effort: "medium".into(),
+        branch: "topic".into(),
+        worktree: "/home/user/work/code".into(),
+        files: 12,
+        left_out: 1,
+        force: false,
+        asker: Asker::Person,
+        rule: FinishRule { finish_from: 80 },
+        prompt_estimate: 12_000,
+    }
+}
+
+/// Nothing equivalent is known: every run is looked at for each question.
+#[divan::bench]
+fn decides_about_something_new(bencher: Bencher<'_, '_>) {
+    let texts = Texts::new();
+    let (known, request) = (texts.runs(), request("something new"));
+    bencher.bench_local(|| decide(black_box(&request), black_box(&known)));
+}
+
+#[divan::bench]
+fn decides_to_reuse(bencher: Bencher<'_, '_>) {
+    let texts = Texts::new();
+    let (known, request) = (texts.runs(), request(&texts.fingerprints[500]));
+    bencher.bench_local(|| decide(black_box(&request), black_box(&known)));
+}
+
+#[divan::bench]
+fn finds_what_a_run_stands_for(bencher: Bencher<'_, '_>) {
+    let texts = Texts::new();
+    let known = texts.runs();
+    let standing = KnownRun { scope: "commit:abc", ..known[RUNS - 10] };
+    bencher.bench_local(|| replaced_by(black_box(&standing), black_box(&known)));
+}
+
+/// 200 hunks, every fourth of them new, the others spread over what 64 runs have recorded, 200 hunks each.
+#[divan::bench]
+fn carries_200_hunks_over_from_64_runs(bencher: Bencher<'_, '_>) {
+    let path = |hunk: usize| format!("src/room_{}/file_{}.rs", hunk % 7, hunk % 40);
+    let key = |run: usize, hunk: usize| format!("{:032x}", run * 1_000_003 + hunk);
+    let recorded: Vec<Vec<(String, String)>> =
+        (0..LOOKED_INTO).map(|run| (0..HUNKS).map(|hunk| (path(hunk), key(run, hunk))).collect()).collect();
+    let change: Vec<(String, String)> = (0..HUNKS)
+        .map(|hunk| (path(hunk), if hunk % 4 == 0 { key(LOOKED_INTO, hunk) } else { key(hunk % LOOKED_INTO, hunk) }))
+        .collect();
+    let wanted: Vec<Wanted<'_>> = change.iter().map(|(path, key)| Wanted { path, old_path: None, key }).collect();
+    bencher.bench_local(|| {
+        let earlier = recorded
+            .iter()
+            .map(|run| run.iter().map(|(path, key)| Reviewed { path, key }).collect::<Vec<Reviewed<'_>>>());
+        carry_over(black_box(&wanted), earlier)
+    });
+}

@@ -1,0 +1,147 @@
+//! `revdeck fix`: make a patch for findings; look at it, put it into the files, take it out again, let it go.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::arguments::PlainFormat;
+use super::error::{CliError, Exit};
+use super::session::Invocation;
+use super::{fixes, output, resolve};
+use crate::config::Texts;
+use crate::domain::text;
+use crate::domain::{Fix, FixId, FixStatus, SCHEMA_VERSION, Source};
+use crate::runner::{FixRequest, Runner};
+
+/// How often it is looked whether a fix is made.
+const LOOK: Duration = Duration::from_millis(50);
+/// Looks after which it is seen to that its worker lives.
+const LOOKS: u32 = 10;
+
+/// Arguments of `fix`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    step: Option<Step>,
+    /// The findings: ids or the beginnings of them
+    #[arg(value_name = "FINDING", required = true)]
+    findings: Vec<String>,
+    /// Who makes it, instead of what the settings say: "builtin" puts exact suggestions in
+    #[arg(long, value_name = "NAME")]
+    reviewer: Option<String>,
+    /// Wait until it is offered
+    #[arg(long)]
+    wait: bool,
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: PlainFormat,
+}
+
+/// What is done with a fix that is there.
+#[derive(Debug, Subcommand)]
+enum Step {
+    /// Print its patch
+    Show(OfFix),
+    /// Put it into your files, if it applies cleanly
+    Apply(OfFix),
+    /// Make your files what they were before it was applied
+    Undo(OfFix),
+    /// Let it go
+    Drop(OfFix),
+}
+
+#[derive(Debug, Args)]
+struct OfFix {
+    /// The fix: its id, the beginning of it, or `latest`
+    fix: String,
+}
+
+pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    match &arguments.step {
+        None => make(invocation, arguments),
+        Some(Step::Show(of)) => show(invocation, &of.fix),
+        Some(Step::Apply(of)) => step(invocation, &of.fix, |runner, id| runner.apply_fix(id)),
+        Some(Step::Undo(of)) => step(invocation, &of.fix, |runner, id| runner.undo_fix(id)),
+        Some(Step::Drop(of)) => step(invocation, &of.fix, |runner, id| runner.drop_fix(id)),
+    }
+}
+
+fn make(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
+    let view = runner.store.view()?;
+    let mut findings = Vec::new();
+    for given in &arguments.findings {
+        let id = resolve::finding_in(&view, given)?;
+        if !findings.contains(&id) {
+            findings.push(id);
+        }
+    }
+    let request = FixRequest { findings, reviewer: arguments.reviewer.clone(), source: Source::Cli };
+    let mut fix = runner.fix(&request)?;
+    if arguments.wait {
+        fix = wait(&runner, fix)?;
+    }
+    match arguments.format {
+        PlainFormat::Json => output::print_json(&json!({ "version": SCHEMA_VERSION, "fix": fix }))?,
+        PlainFormat::Text => {
+            let mut said = format!("{}\n", fixes::line(&fix));
+            for unfixed in &fix.left_out {
+                let reason = text::one_line(&unfixed.reason);
+                said.push_str(&format!("  not fixed: {}: {reason}\n", unfixed.finding_id));
+            }
+            if fix.status == FixStatus::Offered {
+                said.push_str(&format!(
+                    "look at it with `revdeck fix show {0}`, apply it with `revdeck fix apply {0}`\n",
+                    fix.fix_id
+                ));
+            }
+            output::print(&said)?;
+        }
+    }
+    Ok(if fix.status == FixStatus::Failed { Exit::Incomplete } else { Exit::Done })
+}
+
+/// Blocks until the fix is made, or is not going to be.
+fn wait(runner: &Runner, mut fix: Fix) -> Result<Fix, CliError> {
+    let mut looks = 0;
+    while fix.status.is_working() {
+        std::thread::sleep(LOOK);
+        looks += 1;
+        if looks % LOOKS == 0 {
+            runner.reconcile_fixes()?;
+        }
+        fix = runner.store.fix(&fix.fix_id)?.unwrap_or(fix);
+    }
+    Ok(fix)
+}
+
+fn show(invocation: &Invocation, given: &str) -> Result<Exit, CliError> {
+    let session = invocation.reading_session(Texts::None)?;
+    let id = resolve::fix(&session.store, given)?;
+    let Some(patch) = session.store.patch(&id)? else {
+        let said = session.store.fix(&id)?.map(|fix| fixes::line(&fix)).unwrap_or_default();
+        return Err(CliError::usage(format!("there is no patch of {id}")).hint(said));
+    };
+    output::print_patch(&patch)?;
+    Ok(Exit::Done)
+}
+
+fn step(
+    invocation: &Invocation,
+    given: &str,
+    act: impl FnOnce(&Runner, &FixId) -> Result<Fix, crate::runner::RunnerError>,
+) -> Result<Exit, CliError> {
+    let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
+    let id = resolve::fix(&runner.store, given)?;
+    let fix = act(&runner, &id)?;
+    let mut said = format!("{}\n", fixes::line(&fix));
+    if matches!(fix.status, FixStatus::Applied | FixStatus::Undone) {
+        for file in &fix.files {
+            said.push_str(&format!("  {}\n", text::one_line(&file.path)));
+        }
+    }
+    output::print(&said)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,59 @@
+//! `revdeck fixes`: the fixes of this repository, newest first.
+
+use clap::Args;
+use serde_json::json;
+
+use super::arguments::PlainFormat;
+use super::error::{CliError, Exit};
+use super::output;
+use super::session::Invocation;
+use crate::config::Texts;
+use crate::domain::{Fix, FixStatus, SCHEMA_VERSION, text};
+
+/// Arguments of `fixes`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// How to print them
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: PlainFormat,
+}
+
+pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    let (runner, _) = invocation.reading_session(Texts::Smells)?.into_runner();
+    // What is listed as being made is being made. A store that cannot be written is listed as it is.
+    let _ = runner.reconcile_fixes();
+    let fixes = runner.store.fixes()?;
+    if arguments.format == PlainFormat::Json {
+        output::print_json(&json!({ "version": SCHEMA_VERSION, "fixes": fixes }))?;
+        return Ok(Exit::Done);
+    }
+    let mut said = String::new();
+    for fix in &fixes {
+        said.push_str(&line(fix));
+        said.push('\n');
+    }
+    if fixes.is_empty() {
+        said.push_str("no fixes yet: `revdeck fix FINDING` makes one\n");
+    }
+    output::print(&said)?;
+    Ok(Exit::Done)
+}
+
+/// A fix on one line, harmless for a terminal.
+pub fn line(fix: &Fix) -> String {
+    let findings = text::count(fix.fixed().count(), "finding");
+    let mut parts = vec![format!("{findings} by {}", fix.reviewer)];
+    if !fix.files.is_empty() {
+        parts.push(fix.size());
+    }
+    if !fix.verdict.is_empty() {
+        parts.push(format!("review of the fix: {}", fix.verdict));
+    }
+    if fix.is_half_applied() {
+        parts.push("half applied: `fix apply` finishes it, `fix undo` takes it back".to_owned());
+    }
+    if !fix.reason.is_empty() && matches!(fix.status, FixStatus::Failed | FixStatus::Offered) {
+        parts.push(fix.reason.clone());
+    }
+    text::one_line(&format!("{}  {:<9}  {}", fix.fix_id, fix.status, parts.join("; "))).into_owned()
+}

@@ -1,0 +1,139 @@
+//! `revdeck replay`: plays the last commits of a repository as a coding session, and says what reviewing it would have
+//! cost with and without the harness.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::arguments::PlainFormat;
+use super::error::{CliError, Exit};
+use super::output;
+use super::session::Invocation;
+use crate::domain::text;
+use crate::report::json;
+use crate::runner::replay::{Options, Played, ReplayError, replay};
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The repository whose past is played; it is only read
+    #[arg(value_name = "REPO", default_value = ".")]
+    repository: PathBuf,
+    /// How many commits, up to HEAD
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    commits: usize,
+    /// Another number plays another session
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
+}
+
+/// Most missing findings that text names.
+const NAMED: usize = 20;
+
+pub fn run(_: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    let source = std::path::absolute(&arguments.repository)
+        .map_err(|error| CliError::usage(format!("{}: {error}", arguments.repository.display())))?;
+    let folder = tempfile::Builder::new()
+        .prefix("revdeck-replay-")
+        .tempdir()
+        .map_err(|error| CliError::failed(format!("cannot make a folder for the session: {error}")))?;
+    let options =
+        Options { source, commits: arguments.commits.max(1), seed: arguments.seed, folder: folder.path().to_owned() };
+    let visible = std::io::stderr().is_terminal();
+    let played = replay(&options, &mut |done, all| {
+        if visible {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{done} of {all} commits");
+        }
+    });
+    if visible {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    let played = played?;
+    match arguments.format {
+        PlainFormat::Json => output::print_json(&in_json(&played))?,
+        PlainFormat::Text => output::print(&in_words(&played))?,
+    }
+    Ok(if played.missing.is_empty() && played.reviewed_twice == 0 { Exit::Done } else { Exit::Incomplete })
+}
+
+fn in_json(played: &Played) -> serde_json::Value {
+    json::versioned([(
+        "totals",
+        json!({
+            "commits": played.commits,
+            "requests": played.requests,
+            "launched": played.launched,
+            "adopted": played.adopted,
+            "reused": played.reused,
+            "resumed": played.resumed,
+            "skipped": played.skipped,
+            "superseded": played.superseded,
+            "killed": played.killed,
+            "restarted": played.restarted,
+            "tokens_in_full": played.tokens_in_full,
+            "tokens_sent": played.tokens_sent,
+            "saved_percent": (played.saved_percent() * 10.0).round() / 10.0,
+            "hunks_carried": played.hunks_carried,
+            "reviewed_twice": played.reviewed_twice,
+            "compared": played.compared,
+            "findings_in_full": played.findings_in_full,
+            "held_back": played.held_back,
+            "missing": played.missing,
+        }),
+    )])
+}
+
+fn in_words(played: &Played) -> String {
+    let mut lines = vec![
+        format!(
+            "{}, {} reviews asked for: {} launched, {} adopted, {} reused, {} resumed, {} skipped; {} superseded; \
+             {} workers killed, {} runs went on",
+            text::count(played.commits, "commit"),
+            played.requests,
+            played.launched,
+            played.adopted,
+            played.reused,
+            played.resumed,
+            played.skipped,
+            played.superseded,
+            played.killed,
+            played.restarted,
+        ),
+        format!(
+            "input    {} tokens where each request in full is {}: {:.1} % fewer; {} carried over",
+            played.tokens_sent,
+            played.tokens_in_full,
+            played.saved_percent(),
+            text::count(usize::try_from(played.hunks_carried).unwrap_or(usize::MAX), "hunk"),
+        ),
+        format!("twice    {} reviewed more than once", text::count(played.reviewed_twice, "equivalent change")),
+        format!(
+            "findings {} of full reviews at {}: {} missing, {} held back as a rule says",
+            played.findings_in_full,
+            text::count(played.compared, "place"),
+            played.missing.len(),
+            played.held_back,
+        ),
+    ];
+    lines.extend(played.missing.iter().take(NAMED).map(|line| format!("  missing: {}", text::one_line(line))));
+    lines.join("\n") + "\n"
+}
+
+impl From<ReplayError> for CliError {
+    fn from(error: ReplayError) -> Self {
+        let message = error.to_string();
+        match error {
+            ReplayError::Objects(error) => error.into(),
+            ReplayError::Store(error) => error.into(),
+            ReplayError::Runner(error) => error.into(),
+            ReplayError::NoGit { .. } => Self::failed(message).hint("a replay needs the git program on the path"),
+            ReplayError::NoPast { .. } => Self::usage(message).hint("name a repository with some history"),
+            ReplayError::Git { .. } => Self::failed(message).hint("the repository itself is as it was"),
+            ReplayError::Write { .. } => Self::failed(message),
+        }
+    }
+}

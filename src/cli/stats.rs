@@ -1,0 +1,138 @@
+//! `revdeck stats`: what reviews did, what they cost, and what became of their findings.
+
+use clap::Args;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, civil};
+
+use super::arguments::PlainFormat;
+use super::error::{CliError, Exit};
+use super::session::Invocation;
+use super::{output, resolve, runs};
+use crate::config::Texts;
+use crate::domain::Time;
+use crate::ledger::metrics::Selection;
+use crate::report::stats;
+
+/// What the long help says of the figures.
+const ABOUT_FIGURES: &str = "\
+What reviews did, what they cost, and what became of their findings.
+
+JSON: `totals`, `runs` (the newest first), `by_kind`, `by_reviewer`, `series` (`step`, `points`). What is not known is \
+null, never 0: the built-in reviewer has no first token, and a model without a price no cost.
+
+Of findings, `found` counts each once; `claimed` and `confirmed` are the two sorts of `addressed`: by somebody's word, \
+and by what a later review saw. Precision is addressed against dismissed: `share` of all that were decided about, and \
+`at_least`, the lower bound of Wilson's interval at 95 % confidence. Tokens saved are an estimate: what reviewing again \
+would have cost. With --since the runs asked for since then count, and what they reported.";
+
+/// Arguments of `stats`.
+#[derive(Debug, Args)]
+#[command(long_about = ABOUT_FIGURES)]
+pub struct Arguments {
+    /// Only runs asked for since: 90m, 12h, 7d, 4w, a day (2026-11-01) or a moment (RFC 3339)
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    since: Option<Since>,
+    /// One run alone, and what its journal tells: its id, the beginning of it, or `latest`
+    #[arg(long, value_name = "RUN", conflicts_with = "since")]
+    run: Option<String>,
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
+}
+
+/// A moment in the past, as people say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Since {
+    Ago(SignedDuration),
+    /// From its beginning, where the user is.
+    Day(civil::Date),
+    Moment(Time),
+}
+
+impl Since {
+    fn moment(self, now: Time, zone: &TimeZone) -> Option<Time> {
+        match self {
+            Self::Ago(duration) => now.checked_sub(duration).ok(),
+            Self::Day(date) => date.to_zoned(zone.clone()).ok().map(|day| day.timestamp()),
+            Self::Moment(moment) => Some(moment),
+        }
+    }
+}
+
+fn parse_since(text: &str) -> Result<Since, String> {
+    let ago = || {
+        let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+        let hours = |hours: i64| SignedDuration::try_from_hours(hours);
+        let number: i64 = number.parse().ok().filter(|number| *number >= 0)?;
+        let duration = match unit {
+            "m" => SignedDuration::try_from_mins(number),
+            "h" => hours(number),
+            "d" => hours(number.checked_mul(24)?),
+            "w" => hours(number.checked_mul(7 * 24)?),
+            _ => None,
+        };
+        duration.map(Since::Ago)
+    };
+    ago()
+        .or_else(|| text.parse().ok().map(Since::Moment))
+        .or_else(|| text.parse().ok().map(Since::Day))
+        .ok_or_else(|| "write 90m, 12h, 7d, 4w, a day like 2026-11-01 or a moment like 2026-11-01T12:00:00Z".to_owned())
+}
+
+pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    let session = invocation.reading_session(Texts::None)?;
+    let zone = TimeZone::system();
+    let since = match arguments.since {
+        None => None,
+        Some(since) => Some(since.moment(session.ambient.now(), &zone).ok_or_else(|| {
+            CliError::usage("--since names a moment that is out of reach").hint("write a later one, or leave it out")
+        })?),
+    };
+    let run = arguments.run.as_deref().map(|given| resolve::run(&session.store, given)).transpose()?;
+    let selection = Selection { since, run };
+    let view = session.store.view()?;
+    runs::notices(&view);
+    let metrics = stats::gather(&session.store, &view, &selection, &zone)?;
+    match arguments.format {
+        PlainFormat::Json => output::print_json(&stats::json(&metrics, &selection))?,
+        PlainFormat::Text if metrics.runs.is_empty() => output::print(match view.run_count() {
+            0 => "no runs yet: `revdeck review` makes a start\n",
+            _ => "no run was asked for since then\n",
+        })?,
+        PlainFormat::Text => {
+            let one = selection.run.as_ref().and_then(|_| metrics.runs.first());
+            output::print(&stats::text(&session.look, &metrics, one, &zone))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_written_as_people_say_it() {
+        let now: Time = "2026-11-21T12:00:00Z".parse().expect("a moment");
+        for (text, expected) in [
+            ("0m", Some("2026-11-21T12:00:00Z")),
+            ("90m", Some("2026-11-21T10:30:00Z")),
+            ("12h", Some("2026-11-21T00:00:00Z")),
+            ("7d", Some("2026-11-14T12:00:00Z")),
+            ("4w", Some("2026-10-24T12:00:00Z")),
+            ("2026-11-01", Some("2026-11-01T00:00:00Z")),
+            ("2026-11-01T01:00:00+01:00", Some("2026-11-01T00:00:00Z")),
+            ("", None),
+            ("d", None),
+            ("-7d", None),
+            ("7", None),
+            ("7y", None),
+            ("99999999999999999d", None),
+            ("999999w", None),
+            ("ü", None),
+            ("2026-13-01", None),
+        ] {
+            let since = parse_since(text).ok().and_then(|since| since.moment(now, &TimeZone::UTC));
+            assert_eq!(since.map(|moment| moment.to_string()).as_deref(), expected, "{text:?}");
+        }
+    }
+}

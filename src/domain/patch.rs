@@ -1,0 +1,175 @@
+//! A patch as text and as values. What is read here is what revdeck wrote (git's format, see `git::patch`); the paths of
+//! its files are told beside it, never read from the text.
+
+use std::ops::Range;
+
+/// What a line of a hunk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Kept,
+    Removed,
+    Added,
+}
+
+/// A line of a hunk, as bytes: without its line feed, and with its carriage return.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatchLine {
+    pub origin: Origin,
+    pub text: Vec<u8>,
+    /// It is the last one of its file and has no line feed.
+    pub is_open: bool,
+}
+
+/// Changed lines with some unchanged ones around them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PatchHunk {
+    /// First line on each side, from 1; of an empty side the line before.
+    pub old_start: u32,
+    pub new_start: u32,
+    pub lines: Vec<PatchLine>,
+}
+
+/// What a patch does with a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FileDeed {
+    #[default]
+    Modify,
+    Add {
+        executable: bool,
+    },
+    Delete,
+}
+
+/// The changes of one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FilePatch {
+    pub deed: FileDeed,
+    /// The blob that it was made for, as hexadecimal.
+    pub old_blob: String,
+    pub hunks: Vec<PatchHunk>,
+}
+
+impl PatchHunk {
+    /// The lines as they are before (`Origin::Removed`) or after (`Origin::Added`).
+    pub fn side(&self, side: Origin) -> impl Iterator<Item = &PatchLine> {
+        self.lines.iter().filter(move |line| line.origin == Origin::Kept || line.origin == side)
+    }
+
+    /// The old side's lines, counted from 0.
+    pub fn old_rows(&self) -> Range<usize> {
+        let count = self.side(Origin::Removed).count();
+        let first = if count == 0 { self.old_start as usize } else { (self.old_start as usize).saturating_sub(1) };
+        first..first + count
+    }
+}
+
+impl FilePatch {
+    pub fn count(&self, origin: Origin) -> u32 {
+        let lines = self.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.origin == origin);
+        u32::try_from(lines.count()).unwrap_or(u32::MAX)
+    }
+}
+
+/// The files of a patch, in order; `None` when it is not one that can be put into files: cut off, binary, damaged.
+pub fn parse(text: &[u8]) -> Option<Vec<FilePatch>> {
+    let mut lines = text.strip_suffix(b"\n")?.split(|byte| *byte == b'\n').peekable();
+    let mut files = Vec::new();
+    while let Some(line) = lines.next() {
+        if !line.starts_with(b"diff --git ") {
+            return None;
+        }
+        let mut file = FilePatch::default();
+        // The head, up to the first hunk.
+        while let Some(line) = lines.next_if(|line| !line.starts_with(b"@@ ") && !line.starts_with(b"diff --git ")) {
+            if let Some(mode) = line.strip_prefix(b"new file mode ") {
+                file.deed = FileDeed::Add { executable: mode.ends_with(b"755") };
+            } else if line.starts_with(b"deleted file mode ") {
+                file.deed = FileDeed::Delete;
+            } else if let Some(ids) = line.strip_prefix(b"index ") {
+                let end = ids.windows(2).position(|two| two == b"..")?;
+                file.old_blob = String::from_utf8(ids.get(..end)?.to_vec()).ok()?;
+            } else if !line.starts_with(b"--- ") && !line.starts_with(b"+++ ") {
+                // Modes that change, renames, binary content: none of ours.
+                return None;
+            }
+        }
+        while let Some(head) = lines.next_if(|line| line.starts_with(b"@@ ")) {
+            let (old_start, mut old, new_start, mut new) = ranges(head)?;
+            let mut hunk = PatchHunk { old_start, new_start, lines: Vec::new() };
+            while old > 0 || new > 0 {
+                let line = lines.next()?;
+                let (sign, text) = line.split_first()?;
+                let (origin, takes) = match sign {
+                    b' ' => (Origin::Kept, (1, 1)),
+                    b'-' => (Origin::Removed, (1, 0)),
+                    b'+' => (Origin::Added, (0, 1)),
+                    _ => return None,
+                };
+                (old, new) = (old.checked_sub(takes.0)?, new.checked_sub(takes.1)?);
+                let is_open = lines.next_if(|line| line.starts_with(b"\\ ")).is_some();
+                hunk.lines.push(PatchLine { origin, text: text.to_vec(), is_open });
+            }
+            file.hunks.push(hunk);
+        }
+        files.push(file);
+    }
+    Some(files)
+}
+
+/// `@@ -1,2 +3 @@ ...` as (1, 2, 3, 1).
+fn ranges(head: &[u8]) -> Option<(u32, u32, u32, u32)> {
+    let head = std::str::from_utf8(head.strip_prefix(b"@@ -")?.split(|byte| *byte == b'@').next()?).ok()?;
+    let (old, new) = head.trim_end().split_once(" +")?;
+    let range = |text: &str| -> Option<(u32, u32)> {
+        match text.split_once(',') {
+            Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
+            None => Some((text.parse().ok()?, 1)),
+        }
+    };
+    let ((old_start, old), (new_start, new)) = (range(old)?, range(new)?);
+    Some((old_start, old, new_start, new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "diff --git a/a.py b/a.py\nindex 11..22 100644\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1 @@ def f():\n-import os\n x\n\
+                       @@ -9 +8,2 @@\n-y\n\\ No newline at end of file\n+y\n+--- z\ndiff --git a/b b/b\nnew file mode 100755\n\
+                       index 00..33\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+diff --git\n";
+
+    #[test]
+    fn a_patch_is_read_by_its_counts() {
+        let files = parse(TWO.as_bytes()).expect("a patch");
+        let [one, two] = files.as_slice() else { panic!("{files:?}") };
+        assert_eq!((one.deed, one.old_blob.as_str(), one.hunks.len()), (FileDeed::Modify, "11", 2));
+        assert_eq!((one.count(Origin::Removed), one.count(Origin::Added)), (2, 2));
+        assert_eq!(one.hunks[0].old_rows(), 0..2);
+        assert!(one.hunks[1].lines[0].is_open && !one.hunks[1].lines[1].is_open);
+        assert_eq!(one.hunks[1].lines[2].text, b"--- z");
+        assert_eq!(two.deed, FileDeed::Add { executable: true });
+        assert_eq!(two.hunks[0].lines[0].text, b"diff --git");
+        assert_eq!(two.hunks[0].old_rows(), 0..0);
+    }
+
+    #[test]
+    fn what_is_no_whole_patch_is_none() {
+        for cut in 1..TWO.len() - 1 {
+            if TWO.is_char_boundary(cut) && !TWO[cut..].starts_with("diff --git a/b") {
+                // Either nothing, or fewer or shorter lines at a place where a patch could end.
+                let _ = parse(&TWO.as_bytes()[..cut]);
+            }
+        }
+        for damaged in [
+            "",
+            "hello\n",
+            "diff --git a/a b/a\nBinary files differ\n",
+            "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n",
+            "diff --git a/a b/a\nindex 1..2\n@@ -1,2 +1 @@\n-a\n",
+            "diff --git a/a b/a\nindex 1..2\n@@ -1 +1 @@\n?a\n",
+            "diff --git a/a b/a\nindex 1..2\n@@ -1,x +1 @@\n a\n",
+        ] {
+            assert_eq!(parse(damaged.as_bytes()), None, "{damaged:?}");
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The lines that revdeck puts into a hook: made, found again, and taken out.
+//!
+//! Invariants: pure; what is put into a file and taken out again leaves its bytes as they were. The block is a whole number of
+//! lines in the file's own line ends, found by its first and its last line, so that it can be told from what others wrote
+//! around it. In a script it can neither fail nor write nor keep anything of its caller open.
+
+use std::ops::Range;
+
+/// How the first and the last line begin.
+const FIRST: &[u8] = b"# >>> revdeck >>> ";
+const LAST: &[u8] = b"# <<< revdeck <<<";
+/// Of the file without the block, so that it can be told whether somebody has changed it since.
+const HASH_DIGITS: usize = 12;
+
+/// How the block came into its file; a word in its first line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// There was no file.
+    Made,
+    /// There was one, and it stays as it is around the block.
+    Added,
+    /// There was one that the block cannot stand in: it was moved aside and is called after the block.
+    Moved,
+}
+
+impl Origin {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Made => "made this file",
+            Self::Added => "added these lines",
+            Self::Moved => "calls the hook that was here",
+        }
+    }
+
+    fn parse(line: &[u8]) -> Option<Self> {
+        [Self::Made, Self::Added, Self::Moved].into_iter().find(|origin| line.starts_with(origin.word().as_bytes()))
+    }
+}
+
+/// What is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    Shell,
+    /// The settings of lefthook.
+    Yaml,
+}
+
+/// What a hook calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// revdeck's own file. Where it is gone, `revdeck` in `PATH` is called, and without one nothing.
+    pub program: Vec<u8>,
+    /// `REVDECK_HOME` for callers that do not have it, such as programs with windows.
+    pub home: Option<Vec<u8>>,
+}
+
+impl Call {
+    /// The command; a hook's caller waits only for `revdeck hook run`, which returns at once.
+    fn script(&self, language: Language) -> Vec<Vec<u8>> {
+        let mut lines: Vec<Vec<u8>> = Vec::new();
+        // The husky of before v9 runs a hook a second time, with this set the first time around.
+        let guard: &[u8] = match language {
+            Language::Shell => b"[ -n \"${husky_skip_init-}\" ] || (",
+            Language::Yaml => b"(",
+        };
+        lines.push(guard.to_vec());
+        lines.push([b"  revdeck=", quoted(&self.program).as_slice()].concat());
+        lines.push(b"  [ -x \"$revdeck\" ] || revdeck=revdeck".to_vec());
+        if let Some(home) = &self.home {
+            lines.push(
+                [b"  [ -n \"${REVDECK_HOME-}\" ] || REVDECK_HOME=", quoted(home).as_slice(), b"; export REVDECK_HOME"]
+                    .concat(),
+            );
+        }
+        lines.push(b"  exec \"$revdeck\" hook run post-commit".to_vec());
+        lines.push(b") </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- || :".to_vec());
+        lines
+    }
+
+    fn lines(&self, origin: Origin, hash: &str, language: Language) -> Vec<Vec<u8>> {
+        let first = format!(
+            "{} ({hash}) for a review of each commit; `revdeck hook uninstall git` takes it back",
+            origin.word()
+        );
+        let mut lines = vec![[FIRST, first.as_bytes()].concat()];
+        match language {
+            Language::Shell => lines.extend(self.script(language)),
+            Language::Yaml => {
+                lines.extend(["post-commit:", "  commands:", "    revdeck:", "      run: |"].map(|line| line.into()));
+                lines.extend(self.script(language).into_iter().map(|line| [b"        ", line.as_slice()].concat()));
+            }
+        }
+        lines.push(LAST.to_vec());
+        lines
+    }
+
+    /// `around` with the block in it, where a line begins or at the end.
+    pub fn put(&self, around: &[u8], at: usize, origin: Origin, language: Language) -> Vec<u8> {
+        self.place(around, at, origin, language, &hash(around))
+    }
+
+    /// A file with the block as it would be put in today; what is known of edits stays known.
+    pub fn renew(&self, found: &Found, language: Language) -> Vec<u8> {
+        self.place(&found.around, found.at, found.origin, language, &found.hash)
+    }
+
+    fn place(&self, around: &[u8], at: usize, origin: Origin, language: Language, hash: &str) -> Vec<u8> {
+        let (before, after) = around.split_at(at.min(around.len()));
+        let end: &[u8] = if ends(around) == Ends::CrLf { b"\r\n" } else { b"\n" };
+        let block = self.lines(origin, hash, language).join(end);
+        // After a last line without an end the block has none either: so it can be told when it is taken out.
+        let unended = !before.is_empty() && !before.ends_with(b"\n");
+        match unended {
+            true => [before, end, &block, after].concat(),
+            false => [before, &block, end, after].concat(),
+        }
+    }
+}
+
+/// A block in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub origin: Origin,
+    /// The file without it.
+    pub around: Vec<u8>,
+    /// Where it stood in `around`.
+    pub at: usize,
+    /// Of the file when the block was put in.
+    hash: String,
+    pub state: State,
+    /// The file that it calls.
+    pub program: Option<Vec<u8>>,
+}
+
+/// What became of the rest of the file since the block was put in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Untouched,
+    Edited,
+}
+
+/// What a look for a block came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Look {
+    None,
+    Found(Found),
+    /// One of its lines is there, and not the other.
+    Damaged,
+}
+
+/// Looks for the block in a file.
+pub fn find(content: &[u8]) -> Look {
+    let (mut first, mut last): (Option<Range<usize>>, Option<Range<usize>>) = (None, None);
+    let mut start = 0;
+    for line in content.split_inclusive(|byte| *byte == b'\n') {
+        let range = start..start + line.len();
+        start = range.end;
+        if line.starts_with(FIRST) && first.is_none() {
+            first = Some(range);
+        } else if line.starts_with(LAST) && last.is_none() {
+            last = Some(range);
+        }
+    }
+    let (first, last) = match (first, last) {
+        (None, None) => return Look::None,
+        (Some(first), Some(last)) if first.start < last.start => (first, last),
+        _ => return Look::Damaged,
+    };
+    let said = &content[first.start + FIRST.len()..first.end];
+    let Some(origin) = Origin::parse(said) else { return Look::Damaged };
+    let mut from = first.start;
+    if !content[last.clone()].ends_with(b"\n") && from > 0 {
+        from -= 1;
+        if said.ends_with(b"\r\n") && content[..from].ends_with(b"\r") {
+            from -= 1;
+        }
+    }
+    let around = [&content[..from], &content[last.end..]].concat();
+    let then = said[origin.word().len()..].strip_prefix(b" (").and_then(|rest| rest.get(..HASH_DIGITS));
+    let then = String::from_utf8_lossy(then.unwrap_or_default()).into_owned();
+    let state = if then == hash(&around) { State::Untouched } else { State::Edited };
+    let program = program(&content[first.end..last.start]);
+    Look::Found(Found { origin, at: from.min(around.len()), around, hash: then, state, program })
+}
+
+fn hash(content: &[u8]) -> String {
+    let mut hash = blake3::hash(content).to_hex().to_string();
+    hash.truncate(HASH_DIGITS);
+    hash
+}
+
+/// A text as one word of the shell.
+fn quoted(text: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'\''];
+    for byte in text {
+        match byte {
+            b'\'' => quoted.extend_from_slice(b"'\\''"),
+            byte => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'\'');
+    quoted
+}
+
+/// The program in the lines of a block.
+fn program(lines: &[u8]) -> Option<Vec<u8>> {
+    let lines = lines.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let word = lines.filter_map(|line| line.strip_prefix(b"revdeck='")).find_map(|rest| rest.strip_suffix(b"'"))?;
+    let mut program = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((&byte, tail)) = rest.split_first() {
+        match rest.strip_prefix(b"'\\''") {
+            Some(after) => {
+                program.push(b'\'');
+                rest = after;
+            }
+            None => {
+                program.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    Some(program)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Lf,
+    CrLf,
+}
+
+/// How the first line of a file ends.
+fn ends(content: &[u8]) -> Ends {
+    let first = content.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    if first.ends_with(b"\r\n") { Ends::CrLf } else { Ends::Lf }
+}
+
+/// Where in an existing script the block may stand: behind its first line when that names a shell, at its beginning when
+/// nothing is named and git has the shell run it; `None` when it is no script of a shell that takes the block.
+///
+/// At the beginning, because what a script does last may be to leave: `exit`, `exec`.
+pub fn place_in(script: &[u8]) -> Option<usize> {
+    if script.contains(&0) || is_polyglot(script) {
+        return None;
+    }
+    let first = script.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    let Some(line) = first.strip_prefix(b"#!") else {
+        let text = std::str::from_utf8(script).is_ok_and(|text| !text.starts_with('\u{feff}'));
+        return text.then_some(0);
+    };
+    // Where it matters, the system takes a carriage return for a part of the name.
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = if cfg!(windows) { line.trim_ascii_end() } else { line };
+    let mut words = std::str::from_utf8(line).ok()?.split([' ', '\t']).filter(|word| !word.is_empty());
+    let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut shell = name(words.next()?);
+    if shell == "env" {
+        shell = name(words.find(|word| !word.starts_with('-') && !word.contains('='))?);
+    } else if shell == "busybox" {
+        shell = name(words.next()?);
+    }
+    matches!(shell.as_str(), "sh" | "bash" | "dash" | "ash" | "ksh" | "mksh").then_some(first.len())
+}
+
+/// A script of the shell that has another program run the same file: for that program the block would be nonsense.
+fn is_polyglot(script: &[u8]) -> bool {
+    let lines = script.split(|byte| *byte == b'\n');
+    lines.into_iter().any(|line| {
+        let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
+        has(b"exec") && has(b"$0") && !has(b"dirname") && !has(b"${0%")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn call() -> Call {
+        Call { program: b"/opt/it's/revdeck".to_vec(), home: Some(b"/home/a b".to_vec()) }
+    }
+
+    #[rstest]
+    #[case::sh(b"#!/bin/sh\necho\n", Some(10))]
+    #[case::options(b"#! /bin/bash -e\necho\n", Some(16))]
+    #[case::env(b"#!/usr/bin/env -S A=1 bash\n", Some(27))]
+    #[case::busybox(b"#!/bin/busybox sh\n", Some(18))]
+    #[case::no_line_end(b"#!/bin/sh", Some(9))]
+    #[case::unnamed(b"echo\n", Some(0))]
+    #[case::empty(b"", Some(0))]
+    #[case::python(b"#!/usr/bin/env python3\nprint()\n", None)]
+    #[case::zsh(b"#!/bin/zsh\n", None)]
+    #[case::binary(b"\x7fELF\0", None)]
+    #[case::marked(b"\xef\xbb\xbf#!/bin/sh\n", None)]
+    #[case::polyglot(b"#!/bin/sh\n'''exec' python3 \"$0\" \"$@\"\n'''\n", None)]
+    #[case::next_to_it(b"#!/bin/sh\nexec \"$(dirname \"$0\")/other\"\n", Some(10))]
+    fn the_block_stands_in_front(#[case] script: &[u8], #[case] at: Option<usize>) {
+        assert_eq!(place_in(script), at);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_shell_whose_name_has_a_carriage_return_is_none() {
+        assert_eq!(place_in(b"#!/bin/sh\r\necho\r\n"), None);
+    }
+
+    #[test]
+    fn the_program_is_read_back_and_edits_are_seen() {
+        let around = b"#!/bin/sh\necho\n";
+        let with = call().put(around, 10, Origin::Added, Language::Shell);
+        let Look::Found(found) = find(&with) else { panic!("{}", String::from_utf8_lossy(&with)) };
+        assert_eq!((found.origin, found.at, found.state), (Origin::Added, 10, State::Untouched));
+        assert_eq!(found.program.as_deref(), Some(call().program.as_slice()));
+        let edited = [with.as_slice(), b"more\n"].concat();
+        let Look::Found(found) = find(&edited) else { panic!("found") };
+        assert_eq!((found.state, found.around.as_slice()), (State::Edited, b"#!/bin/sh\necho\nmore\n".as_slice()));
+        let half = with.iter().position(|byte| *byte == b'<').map(|at| &with[..at]);
+        assert_eq!(half.map(find), Some(Look::Damaged));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_in_comes_out(
+            content in prop_oneof![
+                "(#!/bin/sh|#!/bin/bash -e|echo|#|)(\r?\n|)([a-z #$]{0,8}(\r?\n|)){0,6}".prop_map(String::into_bytes),
+                proptest::collection::vec(any::<u8>(), 0..64),
+            ],
+            end in any::<bool>(),
+        ) {
+            let at = if end { content.len() } else { place_in(&content).unwrap_or(0) };
+            for language in [Language::Shell, Language::Yaml] {
+                let with = call().put(&content, at, Origin::Added, language);
+                let Look::Found(found) = find(&with) else { return Err(TestCaseError::fail("not found")) };
+                prop_assert_eq!(&found.around, &content);
+                prop_assert_eq!(found.state, State::Untouched);
+                prop_assert_eq!(call().renew(&found, language), with);
+            }
+        }
+    }
+}

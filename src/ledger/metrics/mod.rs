@@ -1,0 +1,463 @@
+//! What reviews did, what they cost and what became of their findings: records in, figures out.
+//!
+//! Invariants: pure, imports `domain` only; what is not known is `None` and never 0; a finding counts once in the totals
+//! and once for each kind, reviewer and run that reported it; sums of runs are the sums of their records.
+
+mod precision;
+mod series;
+
+pub use precision::Precision;
+pub use series::{Point, Series, Step};
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use crate::domain::{
+    Actor, Answerer, CancelReason, ErrorClass, FindingStatus, Handed, Kind, PhaseTimings, RunId, RunRecord, RunStatus,
+    Scope, Source, Time, Usage,
+};
+
+/// What is on record.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The newest first.
+    pub runs: &'a [RunRecord],
+    pub findings: &'a [FindingFact<'a>],
+    pub handed: &'a [Handed],
+}
+
+/// A finding as figures need it.
+#[derive(Debug, Clone, Copy)]
+pub struct FindingFact<'a> {
+    pub id: &'a str,
+    pub first_run: &'a str,
+    pub last_run: &'a str,
+    pub kind: Kind,
+    pub status: FindingStatus,
+    /// Who set the status, and when; `None` while nobody has.
+    pub decided: Option<(Actor, Time)>,
+}
+
+/// Which runs count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Those asked for since then.
+    pub since: Option<Time>,
+    /// This one alone.
+    pub run: Option<RunId>,
+}
+
+impl Selection {
+    fn has(&self, run: &RunRecord) -> bool {
+        self.since.is_none_or(|since| run.created_at >= since)
+            && self.run.as_ref().is_none_or(|wanted| run.run_id == *wanted)
+    }
+}
+
+/// All figures.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Metrics {
+    pub totals: Totals,
+    /// The newest first.
+    pub runs: Vec<RunMetrics>,
+    /// Most findings first.
+    pub by_kind: Vec<KindMetrics>,
+    /// By name.
+    pub by_reviewer: Vec<ReviewerMetrics>,
+    pub series: Series,
+}
+
+/// What became of findings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Fates {
+    pub found: u32,
+    /// Named to an assistant.
+    pub surfaced: u32,
+    pub open: u32,
+    pub unresolved: u32,
+    /// Both sorts.
+    pub addressed: u32,
+    /// Addressed by the word of a person or an assistant.
+    pub claimed: u32,
+    /// Addressed by what a later review saw.
+    pub confirmed: u32,
+    pub dismissed: u32,
+    pub obsolete: u32,
+}
+
+impl Fates {
+    fn add(&mut self, finding: &FindingFact<'_>, surfaced: bool) {
+        self.found += 1;
+        self.surfaced += u32::from(surfaced);
+        match finding.status {
+            FindingStatus::Open => self.open += 1,
+            FindingStatus::Unresolved => self.unresolved += 1,
+            FindingStatus::Addressed => {
+                self.addressed += 1;
+                match finding.decided {
+                    Some((Actor::Engine, _)) => self.confirmed += 1,
+                    _ => self.claimed += 1,
+                }
+            }
+            FindingStatus::Dismissed => self.dismissed += 1,
+            FindingStatus::Obsolete => self.obsolete += 1,
+        }
+    }
+
+    pub fn precision(&self) -> Precision {
+        Precision::of(self.addressed, self.dismissed)
+    }
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunMetrics {
+    pub run_id: RunId,
+    pub status: RunStatus,
+    pub created_at: Time,
+    pub source: Source,
+    pub scope: Scope,
+    /// Who was asked, with model and effort.
+    pub reviewer: String,
+    pub model: String,
+    pub reasoning_effort: String,
+    /// Who answered; empty where nobody is asked in turns.
+    pub answered_by: Vec<Answerer>,
+    /// Workers that took it on, those of the run that it goes on from included.
+    pub attempt: u32,
+    /// How often it was taken up again after its worker or its reviewer had failed.
+    pub resumed: u32,
+    pub phase_timings: PhaseTimings,
+    pub tokens: Usage,
+    pub tokens_spent: u64,
+    pub tokens_saved: u64,
+    /// In US dollars; `None` when tokens were spent and no price is known.
+    pub cost: Option<f64>,
+    /// Tokens of its largest request; `None` without a request.
+    pub window_peak: Option<u64>,
+    pub follow_ups: u32,
+    /// Later requests that it answered: while it was on its way, and after it had ended.
+    pub adopted: u32,
+    pub reused: u32,
+    pub hunks_covered: u32,
+    pub hunks_carried: u32,
+    /// Why it was started, or why not.
+    pub decision: String,
+    pub cancel_reason: Option<CancelReason>,
+    pub superseded_by: Option<RunId>,
+    /// The run that stands for it, and the one that it goes on from.
+    pub reused_from: Option<RunId>,
+    pub carried_over_from: Option<RunId>,
+    pub error_class: Option<ErrorClass>,
+    /// When an assistant was first told of its result.
+    pub surfaced_at: Option<Time>,
+    pub findings: Fates,
+}
+
+/// All runs together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// Reviews begun: every run but the skipped ones.
+    pub launched: u32,
+    /// Requests that a run on its way answered.
+    pub adopted: u32,
+    /// Requests that a completed run answered.
+    pub reused: u32,
+    pub skipped: u32,
+    pub active: u32,
+    pub completed: u32,
+    pub superseded: u32,
+    pub cancelled: u32,
+    pub cancelled_by_reason: BTreeMap<CancelReason, u32>,
+    pub failed: u32,
+    pub lost: u32,
+    pub resumed: u32,
+    pub follow_ups: u32,
+    pub hunks_covered: u32,
+    /// Hunks that were not sent again, since an earlier run had covered them as they are.
+    pub hunks_carried: u32,
+    pub tokens: Usage,
+    pub tokens_spent: u64,
+    /// An estimate: what reviewing again would have cost.
+    pub tokens_saved: u64,
+    /// In US dollars, of the runs whose price is known.
+    pub cost: f64,
+    pub runs_without_price: u32,
+    /// Ledgers handed to an assistant, and their tokens.
+    pub ledgers: u32,
+    pub ledger_tokens: u64,
+    /// Each finding once.
+    pub findings: Fates,
+    pub precision: Precision,
+}
+
+/// The findings of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KindMetrics {
+    pub kind: Kind,
+    pub findings: Fates,
+    pub precision: Precision,
+}
+
+/// The runs and findings of one reviewer. A run whose reviewer was replaced counts for who gave most of its answers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReviewerMetrics {
+    pub reviewer: String,
+    pub runs: u32,
+    pub tokens_spent: u64,
+    pub cost: f64,
+    pub findings: Fates,
+    pub precision: Precision,
+}
+
+/// Counts everything. Days are those of `zone`.
+pub fn measure(facts: &Facts<'_>, selection: &Selection, zone: &TimeZone) -> Metrics {
+    let chosen: Vec<&RunRecord> = facts.runs.iter().filter(|run| selection.has(run)).collect();
+    let told = Told::of(facts.handed);
+    let attempts: HashMap<&RunId, u32> = facts.runs.iter().map(|run| (&run.run_id, run.attempt)).collect();
+    let mut runs: Vec<RunMetrics> = chosen.iter().map(|run| of_run(run, &attempts, &told)).collect();
+    let reported = reported(&chosen, facts.findings);
+    let surfaced = |finding: u32| told.findings.contains(facts.findings[finding as usize].id);
+
+    for &(run, finding) in &reported {
+        runs[run as usize].findings.add(&facts.findings[finding as usize], surfaced(finding));
+    }
+    for (metrics, run) in runs.iter_mut().zip(&chosen) {
+        // A record names a part of very many findings, and counts all of them.
+        metrics.findings.found = metrics.findings.found.max(run.finding_counts.total());
+    }
+    let mut distinct: Vec<u32> = reported.iter().map(|(_, finding)| *finding).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let mut all = Fates::default();
+    let mut kinds: BTreeMap<Kind, Fates> = BTreeMap::new();
+    for &finding in &distinct {
+        let fact = &facts.findings[finding as usize];
+        all.add(fact, surfaced(finding));
+        kinds.entry(fact.kind).or_default().add(fact, surfaced(finding));
+    }
+    let handed = facts
+        .handed
+        .iter()
+        .filter(|handed| selection.run.is_none() && selection.since.is_none_or(|since| handed.at >= since));
+    let mut by_kind: Vec<KindMetrics> = kinds
+        .into_iter()
+        .map(|(kind, findings)| KindMetrics { kind, findings, precision: findings.precision() })
+        .collect();
+    by_kind.sort_by_key(|kind| std::cmp::Reverse(kind.findings.found));
+    Metrics {
+        totals: totals(&runs, all, handed),
+        by_kind,
+        by_reviewer: by_reviewer(&chosen, &runs, &reported, facts.findings, &surfaced),
+        series: over_time(&chosen, &distinct, facts.findings, zone),
+        runs,
+    }
+}
+
+/// What assistants were told.
+struct Told<'a> {
+    runs: HashMap<&'a RunId, Time>,
+    findings: HashSet<&'a str>,
+}
+
+impl<'a> Told<'a> {
+    fn of(handed: &'a [Handed]) -> Self {
+        let mut told = Self { runs: HashMap::new(), findings: HashSet::new() };
+        for ledger in handed {
+            if let Some(run) = &ledger.run_id {
+                told.runs.entry(run).or_insert(ledger.at);
+            }
+            told.findings.extend(ledger.findings.iter().map(|id| id.as_str()));
+        }
+        told
+    }
+}
+
+/// Which run reported which finding, by their places in the two lists: each pair once, in order.
+fn reported(runs: &[&RunRecord], findings: &[FindingFact<'_>]) -> Vec<(u32, u32)> {
+    let places = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let run_at: HashMap<&str, u32> =
+        runs.iter().enumerate().map(|(at, run)| (run.run_id.as_str(), places(at))).collect();
+    let finding_at: HashMap<&str, u32> =
+        findings.iter().enumerate().map(|(at, finding)| (finding.id, places(at))).collect();
+    let mut pairs = Vec::with_capacity(findings.len() * 2);
+    for (at, finding) in findings.iter().enumerate() {
+        for run in [finding.first_run, finding.last_run] {
+            pairs.extend(run_at.get(run).map(|run| (*run, places(at))));
+        }
+    }
+    for (at, run) in runs.iter().enumerate() {
+        let known = run.finding_digests.iter().filter_map(|id| finding_at.get(id.as_str()));
+        pairs.extend(known.map(|finding| (places(at), *finding)));
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
+}
+
+/// Hunks of a run that were carried over from an earlier one.
+fn hunks_carried(run: &RunRecord) -> u32 {
+    run.coverage.hunks_carried
+}
+
+/// How often a run was taken up again. One that goes on from an earlier run counts its workers on from there.
+fn resumed(run: &RunRecord, attempts: &HashMap<&RunId, u32>) -> u32 {
+    let goes_on = run.carried_over_from.as_ref().filter(|_| hunks_carried(run) == 0);
+    let before = goes_on.and_then(|from| attempts.get(from)).copied().unwrap_or(1);
+    run.attempt.saturating_sub(before)
+}
+
+fn of_run(run: &RunRecord, attempts: &HashMap<&RunId, u32>, told: &Told<'_>) -> RunMetrics {
+    let spent = run.tokens.total();
+    RunMetrics {
+        run_id: run.run_id.clone(),
+        status: run.status,
+        created_at: run.created_at,
+        source: run.source,
+        scope: run.scope.clone(),
+        reviewer: run.reviewer.clone(),
+        model: run.model.clone(),
+        reasoning_effort: run.reasoning_effort.clone(),
+        answered_by: run.answered_by.clone(),
+        attempt: run.attempt,
+        resumed: resumed(run, attempts),
+        phase_timings: run.phase_timings,
+        tokens: run.tokens,
+        tokens_spent: spent,
+        tokens_saved: run.saved_token_estimate,
+        cost: (spent == 0 || run.cost > 0.0).then_some(run.cost),
+        window_peak: Some(run.window_peak).filter(|peak| *peak > 0),
+        follow_ups: run.follow_up_count,
+        adopted: run.adopted_count,
+        reused: run.reuse_count.saturating_sub(run.adopted_count),
+        hunks_covered: run.coverage.hunks_covered,
+        hunks_carried: hunks_carried(run),
+        decision: run.decision.clone(),
+        cancel_reason: run.cancel_reason,
+        superseded_by: run.superseded_by.clone(),
+        reused_from: run.reused_from.clone(),
+        carried_over_from: run.carried_over_from.clone(),
+        error_class: run.error_class,
+        surfaced_at: told.runs.get(&run.run_id).copied(),
+        findings: Fates::default(),
+    }
+}
+
+fn totals<'a>(runs: &[RunMetrics], findings: Fates, handed: impl Iterator<Item = &'a Handed>) -> Totals {
+    let mut totals = Totals { findings, precision: findings.precision(), ..Totals::default() };
+    for run in runs {
+        match run.status {
+            RunStatus::Completed => totals.completed += 1,
+            RunStatus::Failed => totals.failed += 1,
+            RunStatus::Cancelled => {
+                totals.cancelled += 1;
+                if let Some(reason) = run.cancel_reason {
+                    *totals.cancelled_by_reason.entry(reason).or_default() += 1;
+                }
+            }
+            RunStatus::Superseded => totals.superseded += 1,
+            RunStatus::Skipped => totals.skipped += 1,
+            RunStatus::Lost => totals.lost += 1,
+            RunStatus::Pending | RunStatus::Snapshotting | RunStatus::Reviewing | RunStatus::Resolving => {
+                totals.active += 1;
+            }
+        }
+        totals.launched += u32::from(run.status != RunStatus::Skipped);
+        totals.adopted += run.adopted;
+        totals.reused += run.reused;
+        totals.resumed += run.resumed;
+        totals.follow_ups += run.follow_ups;
+        totals.hunks_covered += run.hunks_covered;
+        totals.hunks_carried += run.hunks_carried;
+        totals.tokens += run.tokens;
+        totals.tokens_spent = totals.tokens_spent.saturating_add(run.tokens_spent);
+        totals.tokens_saved = totals.tokens_saved.saturating_add(run.tokens_saved);
+        totals.cost += run.cost.unwrap_or(0.0);
+        totals.runs_without_price += u32::from(run.cost.is_none());
+    }
+    for ledger in handed {
+        totals.ledgers += 1;
+        totals.ledger_tokens = totals.ledger_tokens.saturating_add(ledger.tokens);
+    }
+    totals
+}
+
+/// Who a run counts for: whoever gave most of its answers, of equals the last.
+fn reviewer_of(run: &RunRecord) -> &str {
+    let most = run.answered_by.iter().max_by_key(|answerer| answerer.turns);
+    most.map_or(&run.reviewer, |answerer| &answerer.reviewer)
+}
+
+fn by_reviewer(
+    chosen: &[&RunRecord],
+    runs: &[RunMetrics],
+    reported: &[(u32, u32)],
+    findings: &[FindingFact<'_>],
+    surfaced: &dyn Fn(u32) -> bool,
+) -> Vec<ReviewerMetrics> {
+    let mut table: BTreeMap<&str, ReviewerMetrics> = BTreeMap::new();
+    for (run, metrics) in chosen.iter().zip(runs).filter(|(run, _)| run.status != RunStatus::Skipped) {
+        let name = reviewer_of(run);
+        let reviewer = table.entry(name).or_insert_with(|| ReviewerMetrics {
+            reviewer: name.to_owned(),
+            runs: 0,
+            tokens_spent: 0,
+            cost: 0.0,
+            findings: Fates::default(),
+            precision: Precision::default(),
+        });
+        reviewer.runs += 1;
+        reviewer.tokens_spent = reviewer.tokens_spent.saturating_add(metrics.tokens_spent);
+        reviewer.cost += metrics.cost.unwrap_or(0.0);
+    }
+    let mut said: Vec<(&str, u32)> =
+        reported.iter().map(|(run, finding)| (reviewer_of(chosen[*run as usize]), *finding)).collect();
+    said.sort_unstable();
+    said.dedup();
+    for (name, finding) in said {
+        if let Some(reviewer) = table.get_mut(name) {
+            reviewer.findings.add(&findings[finding as usize], surfaced(finding));
+        }
+    }
+    let mut all: Vec<ReviewerMetrics> = table.into_values().collect();
+    for reviewer in &mut all {
+        reviewer.precision = reviewer.findings.precision();
+    }
+    all
+}
+
+fn over_time(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'_>], zone: &TimeZone) -> Series {
+    let asked: HashMap<&str, Time> = runs.iter().map(|run| (run.run_id.as_str(), run.created_at)).collect();
+    let decided = |finding: &FindingFact<'_>| match finding.status {
+        FindingStatus::Addressed | FindingStatus::Dismissed => finding.decided.map(|(_, at)| at),
+        _ => None,
+    };
+    let facts = || distinct.iter().map(|finding| &findings[*finding as usize]);
+    let moments = runs.iter().map(|run| run.created_at).chain(facts().filter_map(decided));
+    let mut series = Series::over(moments, zone);
+    for run in runs {
+        if let Some(point) = series.at(run.created_at) {
+            point.runs += 1;
+            point.tokens_spent = point.tokens_spent.saturating_add(run.tokens.total());
+            point.tokens_saved = point.tokens_saved.saturating_add(run.saved_token_estimate);
+        }
+    }
+    for finding in facts() {
+        if let Some(point) = asked.get(finding.first_run).and_then(|at| series.at(*at)) {
+            point.findings += 1;
+        }
+        if let Some(point) = decided(finding).and_then(|at| series.at(at)) {
+            match finding.status {
+                FindingStatus::Addressed => point.addressed += 1,
+                _ => point.dismissed += 1,
+            }
+        }
+    }
+    series.finish();
+    series
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! Figures over time, in steps that fit the span: for sparklines.
+
+use jiff::tz::TimeZone;
+use jiff::{ToSpan, Zoned};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{Time, word_enum};
+
+word_enum!(
+    /// How long a point of a series is.
+    Step { Hour = "hour", Day = "day", Week = "week", Month = "month" }
+);
+
+/// Figures over time; a step in which nothing happened has a point, too.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Series {
+    pub step: Option<Step>,
+    /// The oldest first.
+    pub points: Vec<Point>,
+}
+
+/// What happened in one step. Tokens count where the run was asked for, decisions where they were made.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Point {
+    pub start: Time,
+    /// Runs asked for.
+    pub runs: u32,
+    /// Findings reported for the first time.
+    pub findings: u32,
+    pub tokens_spent: u64,
+    pub tokens_saved: u64,
+    /// Findings whose last word is from this step.
+    pub addressed: u32,
+    pub dismissed: u32,
+    /// Addressed of these decisions, 0 to 1; `None` when there was none.
+    pub addressed_share: Option<f64>,
+}
+
+/// More points than this say nothing that fewer do not; the oldest are left out.
+const MOST: usize = 600;
+const HOUR_MS: i64 = 3_600_000;
+
+impl Step {
+    /// The shortest one that makes a few dozen points of a span.
+    fn of(first: Time, last: Time) -> Self {
+        match last.as_millisecond().saturating_sub(first.as_millisecond()) / HOUR_MS {
+            ..48 => Self::Hour,
+            48..2_208 => Self::Day,
+            2_208..17_520 => Self::Week,
+            _ => Self::Month,
+        }
+    }
+
+    /// The beginning of the step that a moment is in.
+    fn begin(self, at: Time, zone: &TimeZone) -> Option<Zoned> {
+        let at = at.to_zoned(zone.clone());
+        let date = at.date();
+        match self {
+            Self::Hour => at.with().minute(0).second(0).subsec_nanosecond(0).build(),
+            Self::Day => at.start_of_day(),
+            Self::Week => date
+                .checked_sub(i32::from(date.weekday().to_monday_zero_offset()).days())
+                .and_then(|monday| monday.to_zoned(zone.clone())),
+            Self::Month => date.first_of_month().to_zoned(zone.clone()),
+        }
+        .ok()
+    }
+
+    fn next(self, begin: &Zoned) -> Option<Zoned> {
+        let step = match self {
+            Self::Hour => 1.hour(),
+            Self::Day => 1.day(),
+            Self::Week => 1.week(),
+            Self::Month => 1.month(),
+        };
+        begin.checked_add(step).ok()
+    }
+}
+
+impl Series {
+    /// Empty points from the earliest of these moments to the latest.
+    pub(super) fn over(moments: impl Iterator<Item = Time> + Clone, zone: &TimeZone) -> Self {
+        let (Some(first), Some(last)) = (moments.clone().min(), moments.max()) else { return Self::default() };
+        let step = Step::of(first, last);
+        let mut points = std::collections::VecDeque::new();
+        let mut begin = step.begin(first, zone);
+        while let Some(start) = begin.filter(|begin| begin.timestamp() <= last) {
+            if points.len() == MOST {
+                points.pop_front();
+            }
+            points.push_back(Point {
+                start: start.timestamp(),
+                runs: 0,
+                findings: 0,
+                tokens_spent: 0,
+                tokens_saved: 0,
+                addressed: 0,
+                dismissed: 0,
+                addressed_share: None,
+            });
+            begin = step.next(&start);
+        }
+        Self { step: Some(step), points: points.into() }
+    }
+
+    /// The point that a moment is in.
+    pub(super) fn at(&mut self, moment: Time) -> Option<&mut Point> {
+        let behind = self.points.partition_point(|point| point.start <= moment);
+        behind.checked_sub(1).and_then(|at| self.points.get_mut(at))
+    }
+
+    /// Once everything is counted.
+    pub(super) fn finish(&mut self) {
+        for point in &mut self.points {
+            point.addressed_share = super::Precision::of(point.addressed, point.dismissed).share;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::none(&[], None, &[])]
+    #[case::one(&["2026-03-04T12:34:56Z"], Some(Step::Hour), &["2026-03-04T12:00:00Z"])]
+    #[case::gaps_have_points(
+        &["2026-03-04T23:34:56Z", "2026-03-05T01:00:00Z"],
+        Some(Step::Hour),
+        &["2026-03-04T23:00:00Z", "2026-03-05T00:00:00Z", "2026-03-05T01:00:00Z"]
+    )]
+    // Clocks go forward on the 29th: that day is 23 hours long and one point.
+    #[case::days_of_the_user(
+        &["2026-03-30T21:59:00Z", "2026-03-28T12:00:00Z"],
+        Some(Step::Day),
+        &["2026-03-27T23:00:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"]
+    )]
+    #[case::weeks_begin_on_monday(
+        &["2026-01-01T12:00:00Z", "2026-04-10T00:00:00Z"],
+        Some(Step::Week),
+        &["2025-12-28T23:00:00Z", "2026-01-04T23:00:00Z"]
+    )]
+    #[case::months(
+        &["2023-05-20T12:00:00Z", "2026-04-10T00:00:00Z"],
+        Some(Step::Month),
+        &["2023-04-30T22:00:00Z", "2023-05-31T22:00:00Z"]
+    )]
+    fn points_begin_where_a_person_would_begin_them(
+        #[case] moments: &[&str],
+        #[case] step: Option<Step>,
+        #[case] first: &[&str],
+    ) {
+        let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").expect("a zone");
+        let moments: Vec<Time> = moments.iter().map(|text| text.parse().expect("a moment")).collect();
+        let mut series = Series::over(moments.iter().copied(), &zone);
+        assert_eq!(series.step, step);
+        let starts: Vec<String> = series.points.iter().map(|point| point.start.to_string()).collect();
+        assert_eq!(starts.iter().take(first.len()).collect::<Vec<_>>(), first);
+        assert!(starts.len() < 60, "{}", starts.len());
+        for moment in moments {
+            let point = series.at(moment).expect("every moment has a point");
+            assert!(point.start <= moment);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_once_stood_at_zero_makes_no_endless_series() {
+        let moments = [Time::UNIX_EPOCH, "9999-01-01T00:00:00Z".parse().expect("a moment")];
+        let mut series = Series::over(moments.into_iter(), &TimeZone::UTC);
+        assert_eq!(series.points.len(), MOST);
+        assert!(series.at(moments[0]).is_none(), "what is left out is not counted elsewhere");
+    }
+}

@@ -1,0 +1,274 @@
+//! Tables of the figures.
+
+use rstest::rstest;
+
+use super::*;
+use crate::domain::{Counted, FindingId};
+
+const NOW: i64 = 1_790_000_000;
+
+fn at(seconds: i64) -> Time {
+    Time::from_second(NOW + seconds).expect("a moment")
+}
+
+fn run_id(number: u8) -> RunId {
+    format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C{number:02}").parse().expect("an id")
+}
+
+fn finding_id(number: u8) -> FindingId {
+    format!("f_{number:016x}").parse().expect("an id")
+}
+
+/// A completed run of the built-in reviewer, asked for `number` hours after the others; change what matters.
+fn run(number: u8) -> RunRecord {
+    let created = at(i64::from(number) * 3600);
+    let record = serde_json::json!({
+        "run_id": run_id(number), "status": "completed", "created_at": created, "updated_at": created,
+        "source": "cli", "scope": "worktree", "reviewer": "builtin", "attempt": 1,
+    });
+    serde_json::from_value(record).expect("a record")
+}
+
+fn spent(number: u8, input: u64, cost: f64) -> RunRecord {
+    let tokens = Usage { input, cached: 1, output: 10, reasoning: 5 };
+    RunRecord { reviewer: "deep".into(), tokens, cost, window_peak: input, ..run(number) }
+}
+
+fn answered(reviewer: &str, turns: u32) -> Answerer {
+    Answerer { reviewer: reviewer.into(), turns, ..Answerer::default() }
+}
+
+/// What a finding of a table is: its number, the runs that reported it first and last, its kind, its status and who set
+/// it.
+type Row = (u8, u8, u8, Kind, FindingStatus, Option<Actor>);
+
+fn measured(runs: &[RunRecord], rows: &[Row], handed: &[Handed], selection: &Selection) -> Metrics {
+    let ids: Vec<[String; 3]> = rows
+        .iter()
+        .map(|row| [finding_id(row.0).to_string(), run_id(row.1).to_string(), run_id(row.2).to_string()])
+        .collect();
+    let findings: Vec<FindingFact<'_>> = rows
+        .iter()
+        .zip(&ids)
+        .map(|(row, [id, first_run, last_run])| FindingFact {
+            id,
+            first_run,
+            last_run,
+            kind: row.3,
+            status: row.4,
+            decided: row.5.map(|actor| (actor, at(0))),
+        })
+        .collect();
+    measure(&Facts { runs, findings: &findings, handed }, selection, &TimeZone::UTC)
+}
+
+fn everything(runs: &[RunRecord]) -> Metrics {
+    measured(runs, &[], &[], &Selection::default())
+}
+
+fn handed(seconds: i64, run: Option<u8>, findings: &[u8], tokens: u64) -> Handed {
+    Handed {
+        at: at(seconds),
+        worktree: "/w".into(),
+        run_id: run.map(run_id),
+        findings: findings.iter().map(|number| finding_id(*number)).collect(),
+        tokens,
+        counted: Counted::AtMost,
+        left_out: 0,
+    }
+}
+
+#[test]
+fn nothing_on_record_is_nothing_said() {
+    assert_eq!(everything(&[]), Metrics { totals: Totals::default(), ..Metrics::default() });
+}
+
+#[rstest]
+#[case::a_plain_one(run(1), "launched 1 completed 1")]
+#[case::on_its_way(RunRecord { status: RunStatus::Reviewing, ..run(1) }, "launched 1 active 1")]
+#[case::skipped(RunRecord { status: RunStatus::Skipped, attempt: 0, ..run(1) }, "skipped 1")]
+#[case::superseded(
+    RunRecord { status: RunStatus::Superseded, cancel_reason: Some(CancelReason::Superseded), ..run(1) },
+    "launched 1 superseded 1"
+)]
+#[case::stopped(
+    RunRecord { status: RunStatus::Cancelled, cancel_reason: Some(CancelReason::UserStop), ..run(1) },
+    "launched 1 cancelled 1 user_stop 1"
+)]
+#[case::failed(RunRecord { status: RunStatus::Failed, ..run(1) }, "launched 1 failed 1")]
+#[case::lost_in_its_third_attempt(RunRecord { status: RunStatus::Lost, attempt: 3, ..run(1) }, "launched 1 lost 1 resumed 2")]
+#[case::answered_others(
+    RunRecord { reuse_count: 5, adopted_count: 2, ..run(1) },
+    "launched 1 completed 1 adopted 2 reused 3"
+)]
+#[case::follow_ups(RunRecord { follow_up_count: 2, ..run(1) }, "launched 1 completed 1 follow_ups 2")]
+fn a_run_counts_for_what_it_was(#[case] record: RunRecord, #[case] expected: &str) {
+    let totals = everything(&[record]).totals;
+    let value = serde_json::to_value(&totals).expect("an object");
+    let names = [
+        "launched",
+        "completed",
+        "active",
+        "skipped",
+        "superseded",
+        "cancelled",
+        "failed",
+        "lost",
+        "resumed",
+        "adopted",
+        "reused",
+        "follow_ups",
+        "hunks_carried",
+    ];
+    let mut said: Vec<String> = Vec::new();
+    for name in names {
+        let count = value[name].as_u64().expect("a count");
+        if count > 0 {
+            said.push(format!("{name} {count}"));
+        }
+        if name == "cancelled" {
+            said.extend(totals.cancelled_by_reason.iter().map(|(reason, count)| format!("{reason} {count}")));
+        }
+    }
+    assert_eq!(said.join(" "), expected);
+}
+
+#[test]
+fn a_run_that_goes_on_from_another_was_resumed_once_more() {
+    let first = RunRecord { status: RunStatus::Lost, attempt: 2, ..run(1) };
+    let waits = RunRecord { status: RunStatus::Pending, attempt: 2, carried_over_from: Some(run_id(1)), ..run(2) };
+    let second = RunRecord { attempt: 3, carried_over_from: Some(run_id(1)), ..run(2) };
+    assert_eq!(everything(&[waits, first.clone()]).totals.resumed, 1);
+    assert_eq!(everything(&[second, first]).totals.resumed, 2);
+}
+
+#[test]
+fn sums_are_the_sums_of_the_records_and_unknown_is_not_zero() {
+    let free = RunRecord { saved_token_estimate: 700, ..run(1) };
+    let metrics = everything(&[spent(3, 2_000, 0.0), spent(2, 1_000, 0.25), free]);
+    let totals = &metrics.totals;
+    assert_eq!(totals.tokens, Usage { input: 3_000, cached: 2, output: 20, reasoning: 10 });
+    assert_eq!((totals.tokens_spent, totals.tokens_saved), (3_030, 700));
+    assert_eq!((totals.cost, totals.runs_without_price), (0.25, 1));
+    let costs: Vec<Option<f64>> = metrics.runs.iter().map(|run| run.cost).collect();
+    assert_eq!(
+        costs,
+        [None, Some(0.25), Some(0.0)],
+        "a run without tokens cost nothing, one without a price is unknown"
+    );
+    let peaks: Vec<Option<u64>> = metrics.runs.iter().map(|run| run.window_peak).collect();
+    assert_eq!(peaks, [Some(2_000), Some(1_000), None]);
+    assert!(metrics.runs.iter().all(|run| run.phase_timings.first_token_ms.is_none()));
+}
+
+#[test]
+fn a_finding_counts_once_in_all_and_once_for_each_run_and_reviewer() {
+    use FindingStatus as S;
+    let runs = [
+        RunRecord { finding_digests: vec![finding_id(2)], reviewer: "deep".into(), ..run(3) },
+        RunRecord { finding_digests: vec![finding_id(1), finding_id(2)], ..run(2) },
+        run(1),
+    ];
+    let rows: [Row; 6] = [
+        // Reported by all three runs: first and last by its row, in between by the record.
+        (2, 1, 3, Kind::Security, S::Addressed, Some(Actor::Engine)),
+        (1, 1, 2, Kind::Security, S::Addressed, Some(Actor::User)),
+        (3, 1, 1, Kind::Security, S::Dismissed, Some(Actor::User)),
+        (4, 1, 1, Kind::DeadCode, S::Unresolved, Some(Actor::Engine)),
+        (5, 2, 2, Kind::DeadCode, S::Obsolete, Some(Actor::Engine)),
+        // Of a run that is not on record any more.
+        (6, 9, 9, Kind::DeadCode, S::Open, None),
+    ];
+    let surfaced = [handed(5, Some(1), &[2, 3], 90), handed(9, Some(1), &[2], 60)];
+    let metrics = measured(&runs, &rows, &surfaced, &Selection::default());
+    let fates = |fates: &Fates| {
+        let Fates { found, surfaced, open, unresolved, addressed, claimed, confirmed, dismissed, obsolete } = *fates;
+        assert_eq!(addressed, claimed + confirmed);
+        [found, surfaced, open, unresolved, claimed, confirmed, dismissed, obsolete]
+    };
+    assert_eq!(fates(&metrics.totals.findings), [5, 2, 0, 1, 1, 1, 1, 1]);
+    let of_runs: Vec<[u32; 8]> = metrics.runs.iter().map(|run| fates(&run.findings)).collect();
+    assert_eq!(of_runs, [[1, 1, 0, 0, 0, 1, 0, 0], [3, 1, 0, 0, 1, 1, 0, 1], [4, 2, 0, 1, 1, 1, 1, 0]]);
+    assert_eq!(metrics.runs[2].surfaced_at, Some(at(5)), "when it was told first");
+    assert_eq!(metrics.runs[0].surfaced_at, None);
+    let kinds: Vec<(Kind, [u32; 8])> = metrics.by_kind.iter().map(|kind| (kind.kind, fates(&kind.findings))).collect();
+    assert_eq!(
+        kinds,
+        [(Kind::Security, [3, 2, 0, 0, 1, 1, 1, 0]), (Kind::DeadCode, [2, 0, 0, 1, 0, 0, 0, 1])],
+        "most findings first"
+    );
+    let reviewers: Vec<(&str, u32, u32, u32)> = metrics
+        .by_reviewer
+        .iter()
+        .map(|one| (one.reviewer.as_str(), one.runs, one.findings.found, one.precision.addressed))
+        .collect();
+    assert_eq!(reviewers, [("builtin", 2, 5, 2), ("deep", 1, 1, 1)]);
+    let total = metrics.totals.precision;
+    assert_eq!((total.addressed, total.dismissed, total.share), (2, 1, Some(2.0 / 3.0)));
+    assert_eq!((metrics.totals.ledgers, metrics.totals.ledger_tokens), (2, 150));
+}
+
+#[test]
+fn findings_beyond_those_that_a_record_names_are_found_all_the_same() {
+    let counts = serde_json::from_value(serde_json::json!({"p2": 900})).expect("counts");
+    let metrics = measured(
+        &[RunRecord { finding_counts: counts, ..run(1) }],
+        &[(1, 1, 1, Kind::DeadCode, FindingStatus::Open, None)],
+        &[],
+        &Selection::default(),
+    );
+    let run = &metrics.runs[0].findings;
+    assert_eq!((run.found, run.open), (900, 1));
+}
+
+#[rstest]
+#[case::asked_for_alone(&[], "deep")]
+#[case::it_answered(&[("deep", 3)], "deep")]
+#[case::another_gave_most_answers(&[("deep", 1), ("quick", 4)], "quick")]
+#[case::of_equals_the_last(&[("deep", 2), ("quick", 2)], "quick")]
+fn a_run_counts_for_who_gave_most_of_its_answers(#[case] answers: &[(&str, u32)], #[case] expected: &str) {
+    let answered_by = answers.iter().map(|(name, turns)| answered(name, *turns)).collect();
+    let metrics = everything(&[RunRecord { answered_by, ..spent(1, 10, 0.1) }]);
+    let names: Vec<&str> = metrics.by_reviewer.iter().map(|one| one.reviewer.as_str()).collect();
+    assert_eq!(names, [expected]);
+}
+
+#[test]
+fn a_selection_leaves_out_runs_and_what_belongs_to_them() {
+    let runs = [spent(3, 100, 0.5), spent(2, 100, 0.5), spent(1, 100, 0.5)];
+    let rows: [Row; 2] = [
+        (1, 1, 1, Kind::DeadCode, FindingStatus::Open, None),
+        // Reported long ago, and again.
+        (2, 1, 3, Kind::DeadCode, FindingStatus::Open, None),
+    ];
+    let surfaced = [handed(0, None, &[1], 40), handed(9_000, None, &[2], 30)];
+    let measured = |selection| measured(&runs, &rows, &surfaced, &selection);
+    let since = measured(Selection { since: Some(at(7_200)), run: None });
+    assert_eq!((since.runs.len(), since.totals.tokens_spent), (2, 230));
+    assert_eq!((since.totals.findings.found, since.totals.findings.surfaced), (1, 1));
+    assert_eq!((since.totals.ledgers, since.totals.ledger_tokens), (1, 30));
+    assert_eq!(since.series.points.iter().map(|point| point.findings).sum::<u32>(), 0, "neither is new");
+    let one = measured(Selection { since: None, run: Some(run_id(1)) });
+    assert_eq!((one.runs.len(), one.totals.findings.found, one.totals.ledgers), (1, 2, 0));
+}
+
+#[test]
+fn the_series_adds_up_to_the_totals() {
+    use FindingStatus as S;
+    let runs = [spent(40, 10, 0.1), RunRecord { saved_token_estimate: 8, ..spent(2, 20, 0.1) }, spent(1, 30, 0.1)];
+    let rows: [Row; 3] = [
+        (1, 1, 40, Kind::Security, S::Addressed, Some(Actor::User)),
+        (2, 2, 2, Kind::Security, S::Dismissed, Some(Actor::User)),
+        (3, 40, 40, Kind::Security, S::Open, None),
+    ];
+    let metrics = measured(&runs, &rows, &[], &Selection::default());
+    let series = &metrics.series;
+    assert_eq!((series.step, series.points.len()), (Some(Step::Hour), 41), "the decisions are from hour 0");
+    let sum = |value: fn(&Point) -> u64| series.points.iter().map(value).sum::<u64>();
+    assert_eq!(sum(|point| u64::from(point.runs)), 3);
+    assert_eq!(sum(|point| u64::from(point.findings)), 3);
+    assert_eq!(sum(|point| point.tokens_spent), metrics.totals.tokens_spent);
+    assert_eq!(sum(|point| point.tokens_saved), metrics.totals.tokens_saved);
+    assert_eq!(series.points[0].addressed_share, Some(0.5));
+    assert_eq!(series.points[1].addressed_share, None, "nothing was decided: not 0");
+}

@@ -1,0 +1,215 @@
+//! Which hunks of a change need not be sent, because a run with the same eyes has reviewed them as they are.
+//!
+//! Invariants: a hunk is recognised by its key alone, which holds everything that a verdict about it rests on; of a key
+//! that a file has several times as many are carried as there were; what was not put before a reviewer is never carried,
+//! nor what has no key. Newer runs are asked first.
+//!
+//! What a key is made of is the runner's: for a model the text of both sides and the code around it, for the built-in
+//! reviewer, whose findings depend on whole files, both files and their names. Where a reviewer also looks at the whole
+//! snapshot (copies), that part of its work is done again in every run and nothing of it is carried.
+
+use std::collections::HashMap;
+
+use crate::domain::LineRange;
+
+/// Earlier runs whose records are looked into, the newest ones with the same eyes. Own: what is carried is recorded
+/// again in every run, so that the last few know all that is still there.
+pub const LOOKED_INTO: usize = 64;
+
+/// A hunk of the change that is to be reviewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    pub path: &'a str,
+    /// What the file was called before, when it was renamed.
+    pub old_path: Option<&'a str>,
+    /// Empty when the code could not be read.
+    pub key: &'a str,
+}
+
+/// A hunk that an earlier run has put before its reviewer, or carried over itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reviewed<'a> {
+    pub path: &'a str,
+    pub key: &'a str,
+}
+
+/// What is done about a hunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Not sent: it is hunk number `hunk` of earlier run number `run`.
+    Carry {
+        run: usize,
+        hunk: usize,
+    },
+    Send(Why),
+}
+
+/// Why a hunk is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Nobody has reviewed it as it is.
+    New,
+    /// What it would be recognised by is not known.
+    NoKey,
+    /// Something was found in it that stands on code which has changed since.
+    Touched,
+    /// Something was found here since then, in other code: only a fresh look tells whether it is fixed.
+    ToJudge,
+}
+
+/// The fates of `wanted`, in its order. `earlier` are the runs, newest first; no more are asked than are needed.
+pub fn carry_over<'a>(wanted: &[Wanted<'_>], earlier: impl IntoIterator<Item = Vec<Reviewed<'a>>>) -> Vec<Fate> {
+    let mut fates: Vec<Fate> =
+        wanted.iter().map(|hunk| Fate::Send(if hunk.key.is_empty() { Why::NoKey } else { Why::New })).collect();
+    // By their key, in their order.
+    let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, hunk) in wanted.iter().enumerate().filter(|(_, hunk)| !hunk.key.is_empty()) {
+        open.entry(hunk.key).or_default().push(index);
+    }
+    let mut earlier = earlier.into_iter().take(LOOKED_INTO).enumerate();
+    while !open.is_empty()
+        && let Some((run, reviewed)) = earlier.next()
+    {
+        for (hunk, Reviewed { path, key }) in reviewed.into_iter().enumerate() {
+            let Some(alike) = open.get_mut(key) else { continue };
+            let named = alike.iter().position(|&index| wanted[index].path == path);
+            let renamed = || alike.iter().position(|&index| wanted[index].old_path == Some(path));
+            if let Some(at) = named.or_else(renamed) {
+                fates[alike.remove(at)] = Fate::Carry { run, hunk };
+                if alike.is_empty() {
+                    open.remove(key);
+                }
+            }
+        }
+    }
+    fates
+}
+
+/// Which of the hunks of its file a finding is about: one that shares a line with it, else the nearest, of several the
+/// first.
+pub fn hunk_of(finding: LineRange, hunks: &[LineRange]) -> Option<usize> {
+    let apart = |hunk: &LineRange| hunk.start.saturating_sub(finding.end).max(finding.start.saturating_sub(hunk.end));
+    hunks.iter().enumerate().min_by_key(|(index, hunk)| (apart(hunk), *index)).map(|(index, _)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn wanted<'a>(path: &'a str, key: &'a str) -> Wanted<'a> {
+        Wanted { path, old_path: None, key }
+    }
+
+    fn reviewed<'a>(path: &'a str, key: &'a str) -> Reviewed<'a> {
+        Reviewed { path, key }
+    }
+
+    const NEW: Fate = Fate::Send(Why::New);
+
+    fn from(run: usize, hunk: usize) -> Fate {
+        Fate::Carry { run, hunk }
+    }
+
+    #[rstest]
+    #[case::nothing_before(vec![wanted("a", "1")], vec![], vec![NEW])]
+    #[case::as_it_was(vec![wanted("a", "1")], vec![vec![reviewed("a", "1")]], vec![from(0, 0)])]
+    #[case::edited(vec![wanted("a", "2")], vec![vec![reviewed("a", "1")]], vec![NEW])]
+    #[case::the_same_text_in_another_file(vec![wanted("b", "1")], vec![vec![reviewed("a", "1")]], vec![NEW])]
+    #[case::renamed(
+        vec![Wanted { old_path: Some("a"), ..wanted("b", "1") }], vec![vec![reviewed("a", "1")]], vec![from(0, 0)]
+    )]
+    #[case::no_key(vec![wanted("a", "")], vec![vec![reviewed("a", "")]], vec![Fate::Send(Why::NoKey)])]
+    #[case::the_newest_first(
+        vec![wanted("a", "1")], vec![vec![reviewed("a", "0")], vec![reviewed("a", "1")], vec![reviewed("a", "1")]],
+        vec![from(1, 0)]
+    )]
+    #[case::one_of_two_alike(
+        vec![wanted("a", "1"), wanted("a", "1")], vec![vec![reviewed("a", "1")]], vec![from(0, 0), NEW]
+    )]
+    #[case::two_of_two_in_their_order(
+        vec![wanted("a", "1"), wanted("a", "1")],
+        vec![vec![reviewed("a", "1"), reviewed("b", "1"), reviewed("a", "1")]],
+        vec![from(0, 0), from(0, 2)]
+    )]
+    #[case::from_several_runs(
+        vec![wanted("a", "1"), wanted("a", "2"), wanted("a", "3")],
+        vec![vec![reviewed("a", "2")], vec![reviewed("a", "1"), reviewed("a", "2")]],
+        vec![from(1, 0), from(0, 0), NEW]
+    )]
+    fn hunks_are_recognised(
+        #[case] wanted: Vec<Wanted<'static>>,
+        #[case] earlier: Vec<Vec<Reviewed<'static>>>,
+        #[case] expected: Vec<Fate>,
+    ) {
+        assert_eq!(carry_over(&wanted, earlier), expected);
+    }
+
+    #[test]
+    fn no_more_runs_are_asked_than_are_needed() {
+        let mut asked = 0;
+        let one = wanted("a", "1");
+        let runs = std::iter::repeat_with(|| {
+            asked += 1;
+            vec![reviewed("a", if asked == 3 { "1" } else { "0" })]
+        });
+        assert_eq!(carry_over(&[one], runs.take(9)), [from(2, 0)]);
+        assert_eq!(asked, 3);
+        let mut asked = 0;
+        let never = std::iter::repeat_with(|| {
+            asked += 1;
+            vec![reviewed("a", "0")]
+        });
+        assert_eq!(carry_over(&[one], never.take(1_000)), [NEW]);
+        assert_eq!(asked, LOOKED_INTO, "the newest ones only");
+    }
+
+    proptest! {
+        /// What is carried is there, and is carried once; what is sent is nowhere left over.
+        #[test]
+        fn every_carried_hunk_stands_for_one_that_was_reviewed(
+            new in prop::collection::vec((0..3_u8, 0..4_u8), 0..12),
+            old in prop::collection::vec(prop::collection::vec((0..3_u8, 0..4_u8), 0..8), 0..5),
+        ) {
+            let text = |(path, key): &(u8, u8)| (path.to_string(), if *key == 0 { String::new() } else { key.to_string() });
+            let new: Vec<(String, String)> = new.iter().map(text).collect();
+            let old: Vec<Vec<(String, String)>> = old.iter().map(|run| run.iter().map(text).collect()).collect();
+            let wanted: Vec<Wanted<'_>> = new.iter().map(|(path, key)| Wanted { path, old_path: None, key }).collect();
+            let earlier: Vec<Vec<Reviewed<'_>>> =
+                old.iter().map(|run| run.iter().map(|(path, key)| Reviewed { path, key }).collect()).collect();
+            let fates = carry_over(&wanted, earlier);
+            prop_assert_eq!(fates.len(), wanted.len());
+            let mut left: BTreeMap<(usize, usize), &(String, String)> = BTreeMap::new();
+            for (run, hunks) in old.iter().enumerate() {
+                left.extend(hunks.iter().enumerate().map(|(hunk, it)| ((run, hunk), it)));
+            }
+            for (fate, hunk) in fates.iter().zip(&new) {
+                match fate {
+                    Fate::Carry { run, hunk: number } => prop_assert_eq!(left.remove(&(*run, *number)), Some(hunk)),
+                    Fate::Send(Why::NoKey) => prop_assert!(hunk.1.is_empty()),
+                    Fate::Send(why) => prop_assert_eq!(*why, Why::New),
+                }
+            }
+            for (fate, hunk) in fates.iter().zip(&new) {
+                prop_assert!(*fate != NEW || left.values().all(|other| *other != hunk), "{:?} was there", hunk);
+            }
+        }
+    }
+
+    #[rstest]
+    #[case((3, 3), Some(0))]
+    #[case((9, 14), Some(1))]
+    #[case((5, 5), Some(0))]
+    #[case((7, 7), Some(0))]
+    #[case((8, 8), Some(1))]
+    #[case((99, 99), Some(2))]
+    fn findings_belong_to_hunks(#[case] (start, end): (u32, u32), #[case] expected: Option<usize>) {
+        let hunks = [LineRange::new(2, 4), LineRange::new(10, 12), LineRange::new(40, 50)];
+        assert_eq!(hunk_of(LineRange::new(start, end), &hunks), expected);
+        assert_eq!(hunk_of(LineRange::new(start, end), &[]), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! What becomes of a run that is under way when newer code of the same lineage is asked about.
+//!
+//! Invariants: a run is let finish for what it still gives, never for its age; one that a person paused, or whose worker
+//! is dead, holds up nothing; whatever is decided is said in one sentence.
+//!
+//! | the run | and | it |
+//! |---|---|---|
+//! | waits, is paused, is dead | | is cancelled: nothing is lost by it |
+//! | has delivered `finish_from` percent of its hunks or more | something of it is as it was | finishes |
+//! | has less delivered | most of what is left is as it was in the newer code | finishes: the newer run carries it over |
+//! | has less delivered | most of what is left has changed | is cancelled: what it covered is carried over all the same |
+//! | any | none of its hunks is as it was | is cancelled |
+//!
+//! The newer run waits for one that may finish, so that it carries over what that yields. A run only ever waits for an
+//! older one that holds a slot, so no two wait for each other, however few slots there are.
+
+use crate::domain::text::count;
+
+/// The settings of `[policy]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FinishRule {
+    /// From this share of delivered hunks on, in percent, a run may finish; over 100 is never.
+    pub finish_from: u32,
+}
+
+/// Whether a run is doing anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    Working,
+    /// It has not begun, or waits for its next attempt.
+    Waiting,
+    /// A person has stopped it for a while.
+    Paused,
+    /// Its worker is gone.
+    Dead,
+}
+
+/// How far a run is, and what of it still holds in the newer code. Hunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Underway {
+    pub pace: Pace,
+    /// To be put before the reviewer, by all files; those that are carried over are not among them.
+    pub hunks: u32,
+    /// Put before the reviewer and answered.
+    pub delivered: u32,
+    /// Of those that are left, as they were in the newer code.
+    pub left_unchanged: u32,
+    /// Of all, as they were in the newer code.
+    pub unchanged: u32,
+    /// Spent so far.
+    pub tokens: u64,
+    /// What is left is likely to cost.
+    pub tokens_left: u64,
+}
+
+impl Underway {
+    /// A run that does nothing: whether it has begun does not matter.
+    pub fn idle(pace: Pace) -> Self {
+        Self { pace, hunks: 0, delivered: 0, left_unchanged: 0, unchanged: 0, tokens: 0, tokens_left: 0 }
+    }
+
+    fn left(&self) -> u32 {
+        self.hunks.saturating_sub(self.delivered)
+    }
+
+    /// Delivered hunks, in percent of all.
+    fn share(&self) -> u32 {
+        let share = u64::from(self.delivered) * 100 / u64::from(self.hunks.max(1));
+        u32::try_from(share).unwrap_or(u32::MAX)
+    }
+}
+
+/// What a run may do, with the reason: a part of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Finish(String),
+    Cancel(String),
+}
+
+/// Decides about one run.
+pub fn verdict(run: &Underway, rule: FinishRule) -> Verdict {
+    let cancel = |text: &str| Verdict::Cancel(text.to_owned());
+    match run.pace {
+        Pace::Waiting => return cancel("it was not at work"),
+        Pace::Paused => return cancel("it was paused"),
+        Pace::Dead => return cancel("its worker is gone"),
+        Pace::Working => {}
+    }
+    let hunks = |n: u32| count(n as usize, "hunk");
+    if run.hunks == 0 {
+        return cancel("it had not yet counted what it was to review");
+    }
+    if run.unchanged == 0 {
+        return cancel("none of its hunks is as it was");
+    }
+    let (left, share) = (run.left(), run.share());
+    if share >= rule.finish_from {
+        let of = hunks(run.hunks);
+        return Verdict::Finish(format!(
+            "{} of its {of} are delivered ({share} %, policy.finish_from is {} %)",
+            run.delivered, rule.finish_from
+        ));
+    }
+    // Of what it still spends, more would be carried over than thrown away.
+    let (gives, wastes) = (run.left_unchanged, left.saturating_sub(run.left_unchanged));
+    let cost = match run.tokens_left {
+        0 => String::new(),
+        tokens => format!(", about {tokens} tokens"),
+    };
+    let tally = format!("of the {} it has left{cost}, {gives} are as they were", hunks(left));
+    if rule.finish_from <= 100 && gives > wastes {
+        return Verdict::Finish(tally);
+    }
+    let spent = match run.tokens {
+        0 => String::new(),
+        tokens => format!("; {tokens} tokens are spent"),
+    };
+    Verdict::Cancel(format!("{tally}, and {share} % is delivered{spent}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    const RULE: FinishRule = FinishRule { finish_from: 80 };
+
+    fn underway(hunks: u32, delivered: u32, left_unchanged: u32, unchanged: u32) -> Underway {
+        Underway {
+            pace: Pace::Working,
+            hunks,
+            delivered,
+            left_unchanged,
+            unchanged,
+            tokens: 9_000,
+            tokens_left: u64::from(hunks - delivered) * 100,
+        }
+    }
+
+    #[rstest]
+    #[case::nearly_done(underway(10, 8, 0, 5), true, "8 of its 10 hunks are delivered (80 %")]
+    #[case::not_yet(underway(10, 7, 0, 5), false, "of the 3 hunks it has left, about 300 tokens, 0 are as they were")]
+    #[case::nearly_done_with_what_is_gone(underway(10, 9, 0, 0), false, "none of its hunks is as it was")]
+    #[case::most_of_the_rest_still_holds(underway(10, 1, 8, 9), true, "9 hunks it has left, about 900 tokens, 8 are")]
+    #[case::half_of_the_rest_is_not_enough(underway(10, 2, 4, 6), false, "9000 tokens are spent")]
+    #[case::just_begun_and_all_of_it_changed(underway(10, 0, 0, 0), false, "none of its hunks")]
+    #[case::not_counted_yet(underway(0, 0, 0, 0), false, "not yet counted")]
+    #[case::waits(Underway::idle(Pace::Waiting), false, "not at work")]
+    #[case::paused(Underway { pace: Pace::Paused, ..underway(10, 9, 1, 9) }, false, "paused")]
+    #[case::dead(Underway { pace: Pace::Dead, ..underway(10, 9, 1, 9) }, false, "worker is gone")]
+    fn who_may_finish(#[case] run: Underway, #[case] finishes: bool, #[case] reason: &str) {
+        let verdict = verdict(&run, RULE);
+        assert_eq!(matches!(verdict, Verdict::Finish(_)), finishes, "{verdict:?}");
+        let (Verdict::Finish(said) | Verdict::Cancel(said)) = verdict;
+        assert!(said.contains(reason), "{said:?}");
+    }
+
+    #[test]
+    fn over_a_hundred_nobody_finishes_and_at_0_whoever_still_counts() {
+        for run in [underway(10, 10, 0, 10), underway(10, 0, 10, 10)] {
+            assert!(matches!(verdict(&run, FinishRule { finish_from: 101 }), Verdict::Cancel(_)));
+            assert!(matches!(verdict(&run, FinishRule { finish_from: 0 }), Verdict::Finish(_)));
+        }
+    }
+
+    proptest! {
+        /// More delivered, or more that still holds, never turns a run that may finish into one that may not.
+        #[test]
+        fn more_in_hand_is_never_worse(hunks in 1..40_u32, delivered in 0..40_u32, kept in 0..40_u32, from in 0..=101_u32) {
+            let delivered = delivered.min(hunks);
+            let kept = kept.min(hunks - delivered);
+            let rule = FinishRule { finish_from: from };
+            let finishes = |run: &Underway| matches!(verdict(run, rule), Verdict::Finish(_));
+            let run = underway(hunks, delivered, kept, kept + 1);
+            if finishes(&run) && kept < hunks - delivered {
+                prop_assert!(finishes(&underway(hunks, delivered, kept + 1, kept + 2)));
+            }
+            if finishes(&run) && delivered < hunks && kept < hunks - delivered {
+                prop_assert!(finishes(&underway(hunks, delivered + 1, kept, kept + 1)));
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The figures as one JSON object.
+
+use serde_json::{Value, json as value};
+
+use crate::ledger::metrics::{Metrics, Selection};
+use crate::report::json::versioned;
+
+/// What `stats --format json` prints: `since`, `totals`, `runs`, `by_kind`, `by_reviewer`, `series`. Every key is always
+/// there; `null` is what is not known.
+pub fn json(metrics: &Metrics, selection: &Selection) -> Value {
+    let mut runs = value!(metrics.runs);
+    for run in runs.as_array_mut().into_iter().flatten() {
+        if let Some(Value::Object(timings)) = run.get_mut("phase_timings") {
+            for key in ["first_token_ms", "first_finding_ms"] {
+                timings.entry(key).or_insert(Value::Null);
+            }
+        }
+    }
+    versioned([
+        ("since", value!(selection.since)),
+        ("totals", value!(metrics.totals)),
+        ("runs", runs),
+        ("by_kind", value!(metrics.by_kind)),
+        ("by_reviewer", value!(metrics.by_reviewer)),
+        ("series", value!(metrics.series)),
+    ])
+}

@@ -1,0 +1,203 @@
+//! On start: what processes left that were killed is set right, and told once.
+//!
+//! Invariants: what is looked at is bounded by what is in flight, not by what there is; nothing of a run whose lock
+//! is held is touched, and nothing that another store keeps in the same repository. Whoever settles something without a
+//! person to tell leaves it in the store's news for the next who has one.
+
+use super::{Runner, RunnerError};
+use crate::domain::text::count;
+use crate::domain::{RunId, RunStatus};
+use crate::git::Repo;
+use crate::store::{Leftover, News};
+
+/// Causes that are told one by one.
+const NAMED: usize = 2;
+
+/// What was set right since somebody was told last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reconciled {
+    pub news: Vec<News>,
+    /// What could not be set right, and is tried again the next time.
+    pub trouble: Vec<String>,
+}
+
+impl Runner {
+    /// Settles runs whose worker is gone, removes what dead processes left, and takes what others did so since anybody was
+    /// told. To be called on start, before anything is shown or beside it.
+    pub fn reconcile(&self) -> Reconciled {
+        let mut reconciled = Reconciled::default();
+        match self.recover() {
+            Ok(recovered) => {
+                let stuck = recovered.iter().filter(|run| run.news().is_none());
+                reconciled.trouble.extend(stuck.map(|run| format!("run {} {}", run.run_id, run.text())));
+            }
+            Err(error) => reconciled.trouble.push(format!("cannot settle runs whose worker is gone: {error}")),
+        }
+        if let Err(error) = self.tidy() {
+            reconciled.trouble.push(format!("what dead processes left stays: {error}"));
+        }
+        reconciled.news = self.news().news;
+        reconciled
+    }
+
+    /// What others have set right since anybody was told, for who has just made sure of what matters.
+    pub fn news(&self) -> Reconciled {
+        let news = self.store.take_news().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the news cannot be read");
+            Vec::new()
+        });
+        Reconciled { news, trouble: Vec::new() }
+    }
+
+    /// Removes what dead processes left, and leaves the news.
+    pub(super) fn tidy(&self) -> Result<(), RunnerError> {
+        let mut news = Vec::new();
+        let mut removed = |leftover, count: usize| {
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            news.extend((count > 0).then_some(News::Removed { leftover, count }));
+        };
+        removed(Leftover::Worktree, self.sweep_checkouts()?);
+        if self.store.newer_schema().is_none() && self.store.has_begun() {
+            removed(Leftover::Snapshot, usize::from(self.drop_half_made()?));
+        }
+        Ok(self.store.tell_later(&news)?)
+    }
+
+    /// Deletes the checkouts of runs that nobody works on; how many.
+    pub(super) fn sweep_checkouts(&self) -> Result<usize, RunnerError> {
+        let is_alive = |name: &str| name.parse::<RunId>().is_ok_and(|run| self.store.is_live(&run).unwrap_or(true));
+        Ok(Repo::sweep_throwaways(&self.checkouts(), &is_alive)?)
+    }
+
+    /// Releases the snapshot that was taken for a run that nobody came to record; whether there was one.
+    fn drop_half_made(&self) -> Result<bool, RunnerError> {
+        self.store.locked_as(|locked| {
+            let half_made = locked.half_made()?;
+            if let Some(run) = &half_made {
+                self.repo.release(run)?;
+                locked.drop_half_made(run)?;
+            }
+            locked.end_begun()?;
+            Ok(half_made.is_some())
+        })
+    }
+}
+
+impl Reconciled {
+    /// All of it in a line: "2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree
+    /// removed". `None` when there is nothing to tell.
+    pub fn summary(&self) -> Option<String> {
+        let mut runs: Vec<(&RunId, RunStatus, String)> = Vec::new();
+        let (mut worktrees, mut snapshots, mut files) = (0_u32, 0_u32, 0_u32);
+        for news in &self.news {
+            match news {
+                News::Run { run_id, status, cause, findings } => {
+                    // What became of it last is what counts.
+                    runs.retain(|(run, ..)| run != &run_id);
+                    let cause = format!("{cause}, {} kept", count(*findings as usize, "finding"));
+                    runs.push((run_id, *status, cause));
+                }
+                News::Removed { leftover, count } => {
+                    let sum = match leftover {
+                        Leftover::Worktree => &mut worktrees,
+                        Leftover::Snapshot => &mut snapshots,
+                        Leftover::File => &mut files,
+                    };
+                    *sum = sum.saturating_add(*count);
+                }
+            }
+        }
+        let mut groups = Vec::new();
+        let mut others: Vec<RunStatus> = Vec::new();
+        for (_, status, _) in &runs {
+            if !matches!(status, RunStatus::Pending | RunStatus::Lost) && !others.contains(status) {
+                others.push(*status);
+            }
+        }
+        for status in [RunStatus::Pending].into_iter().chain(others).chain([RunStatus::Lost]) {
+            let causes: Vec<&str> = runs.iter().filter(|run| run.1 == status).map(|run| run.2.as_str()).collect();
+            if causes.is_empty() {
+                continue;
+            }
+            let n = if groups.is_empty() { count(causes.len(), "run") } else { causes.len().to_string() };
+            groups.push(match status {
+                RunStatus::Pending => format!("{n} resumed"),
+                RunStatus::Lost => format!("{n} lost: {}", named(&causes)),
+                status => format!("{n} {status}"),
+            });
+        }
+        let mut parts = vec![groups.join(", ")];
+        for (n, what, done) in [
+            (worktrees, "leftover worktree", "removed"),
+            (snapshots, "leftover snapshot", "released"),
+            (files, "half-written file", "removed"),
+        ] {
+            if n > 0 {
+                parts.push(format!("{} {done}", count(n as usize, what)));
+            }
+        }
+        parts.extend(self.trouble.iter().cloned());
+        parts.retain(|part| !part.is_empty());
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// The first causes, each once, and how many more there are.
+fn named(causes: &[&str]) -> String {
+    let mut named: Vec<&str> = Vec::new();
+    for cause in causes {
+        if !named.contains(cause) {
+            named.push(cause);
+        }
+    }
+    let more = match named.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    named.truncate(NAMED);
+    format!("{}{more}", named.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(number: usize, status: RunStatus, cause: &str, findings: u32) -> News {
+        let run_id = format!("ar_01JAAAAAAAAAAAAAAAAAAAAA{number:02}").parse().expect("an id");
+        News::Run { run_id, status, cause: cause.to_owned(), findings }
+    }
+
+    #[test]
+    fn the_summary_is_a_line() {
+        let resumed = |number| run(number, RunStatus::Pending, "worker died in attempt 1 of 3", 1);
+        let lost = |number: usize, turn| run(number, RunStatus::Lost, &format!("worker died in turn {turn}"), 4);
+        let worktree = News::Removed { leftover: Leftover::Worktree, count: 1 };
+        for (news, expected) in [
+            (vec![], None),
+            (
+                vec![resumed(1), lost(2, 7), worktree.clone(), resumed(3)],
+                Some("2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree removed"),
+            ),
+            (vec![resumed(1), lost(1, 2)], Some("1 run lost: worker died in turn 2, 4 findings kept")),
+            (
+                vec![lost(1, 1), lost(2, 2), lost(3, 1), lost(4, 3)],
+                Some(
+                    "4 runs lost: worker died in turn 1, 4 findings kept; worker died in turn 2, 4 findings kept; and 1 more",
+                ),
+            ),
+            (
+                vec![run(1, RunStatus::Completed, "", 0), resumed(2), run(3, RunStatus::Cancelled, "", 1)],
+                Some("1 run resumed, 1 completed, 1 cancelled"),
+            ),
+            (
+                vec![worktree.clone(), worktree, News::Removed { leftover: Leftover::Snapshot, count: 1 }],
+                Some("2 leftover worktrees removed; 1 leftover snapshot released"),
+            ),
+        ] {
+            let reconciled = Reconciled { news, trouble: Vec::new() };
+            assert_eq!(reconciled.summary().as_deref(), expected);
+        }
+        let trouble = Reconciled { news: Vec::new(), trouble: vec!["run x cannot be settled".to_owned()] };
+        assert_eq!(trouble.summary().as_deref(), Some("run x cannot be settled"));
+    }
+}

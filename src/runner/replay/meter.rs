@@ -1,0 +1,61 @@
+//! The token meter of a replay: what a reviewer that is paid by the token would be sent.
+//!
+//! Counted is the diff as a model sees it (three lines of context, secrets masked), in tokens of o200k_base. The prompt
+//! around it, the same for each request, is left out on both sides of the comparison: that favours reviewing everything
+//! in full, which asks more often.
+
+use std::collections::HashMap;
+
+use crate::context::mask::Mask;
+use crate::context::material::{DiffPart, Measure, material};
+use crate::context::tokens::{Encoding, count};
+use crate::domain::{LineRange, RunOutput, RunRecord};
+use crate::git::{Filter, GitError, Repo};
+
+/// In small parts, so that a part is one hunk or a few lines of a large one.
+const MEASURE: Measure = Measure { budget_tokens: u64::MAX, max_part_tokens: Measure::MIN_PART, context_lines: 3 };
+
+/// Counts, and remembers what it has counted.
+pub(super) struct Meter<'a> {
+    repo: &'a Repo,
+    filter: Filter,
+    /// By base and snapshot.
+    full: HashMap<(String, String), u64>,
+}
+
+impl<'a> Meter<'a> {
+    pub fn new(repo: &'a Repo, filter: Filter) -> Self {
+        Self { repo, filter, full: HashMap::new() }
+    }
+
+    /// All of what a run was asked to review.
+    pub fn full(&mut self, run: &RunRecord) -> Result<u64, GitError> {
+        let key = (run.base_commit.clone(), run.snapshot_commit.clone());
+        if let Some(tokens) = self.full.get(&key) {
+            return Ok(*tokens);
+        }
+        let tokens = self.parts(run)?.iter().map(|part| part.tokens).sum();
+        self.full.insert(key, tokens);
+        Ok(tokens)
+    }
+
+    /// What a run really put before its reviewer: hunks that it carried over are not in it.
+    pub fn sent(&self, output: &RunOutput) -> Result<u64, GitError> {
+        let mut covered: HashMap<&str, &[LineRange]> = HashMap::new();
+        for file in &output.coverage.files {
+            covered.insert(&file.path, &file.hunks);
+        }
+        let parts = self.parts(&output.run)?;
+        let is_sent = |part: &&DiffPart| {
+            let ranges = covered.get(part.path.as_str()).copied().unwrap_or_default();
+            part.hunks.iter().any(|hunk| ranges.iter().any(|range| range.overlaps(*hunk)))
+        };
+        Ok(parts.iter().filter(is_sent).map(|part| part.tokens).sum())
+    }
+
+    fn parts(&self, run: &RunRecord) -> Result<Vec<DiffPart>, GitError> {
+        let change = self.repo.change(&run.base_commit, &run.snapshot_commit, &self.filter)?;
+        let counted = |text: &str| count(Encoding::O200kBase, text) as u64;
+        Ok(material(self.repo, &change, MEASURE, &counted, Mask::On, &|_, _| true).parts)
+    }
+}

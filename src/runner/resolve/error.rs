@@ -1,0 +1,74 @@
+//! Why a fix is not made, applied or taken back.
+
+use thiserror::Error;
+
+use super::lay::Mismatch;
+use crate::domain::text::one_line;
+use crate::domain::{FindingId, FindingStatus, Fix, FixId, FixStatus};
+
+/// An error about a fix. What it names is data, made harmless by whoever prints it.
+#[derive(Debug, Error)]
+pub enum FixError {
+    #[error("there is no finding to fix")]
+    NoFinding,
+    #[error("{} findings are too many for one fix; {} is the most", .0, Fix::MAX_FINDINGS)]
+    TooMany(usize),
+    #[error("{id} is {status}: there is nothing to fix")]
+    Decided { id: FindingId, status: FindingStatus },
+    #[error("the details of {0} are not in the store: the output of its run is gone")]
+    NoDetails(FindingId),
+    #[error("the snapshot in which {0} was found is no longer kept")]
+    NoSnapshot(FindingId),
+    #[error("no exact suggestion comes with {}", if *.0 == 1 { "the finding" } else { "any of the findings" })]
+    NothingExact(usize),
+    #[error("there is no fix {id} in this repository")]
+    Unknown { id: FixId },
+    #[error("{id} is {status}: {wanted}")]
+    Not { id: FixId, status: FixStatus, wanted: &'static str },
+    #[error("somebody makes or applies {id} just now")]
+    Busy { id: FixId },
+    #[error("the patch of {id} is gone or damaged")]
+    NoPatch { id: FixId },
+    /// Nothing was written.
+    #[error("the patch does not apply: {path}: {}", one_line(&.why.to_string()))]
+    Differs { path: String, why: Mismatch },
+    #[error("the patch does not apply: {path} {what}")]
+    Missing { path: String, what: &'static str },
+    /// Nothing was written.
+    #[error("{path} is not as the fix left it: nothing was taken back")]
+    ChangedSince { path: String },
+    #[error("{id} was applied in {worktree}")]
+    Elsewhere { id: FixId, worktree: String },
+    #[error("{0}")]
+    Spent(String),
+}
+
+impl FixError {
+    /// What to do next, as a sentence.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NothingExact(_) => {
+                "name a reviewer that can make a fix: `resolve.reviewer` in your settings, or --reviewer NAME"
+                    .to_owned()
+            }
+            Self::Decided { id, .. } => format!("`revdeck triage {id} open` opens it again"),
+            Self::Unknown { .. } => "`revdeck fixes` lists them".to_owned(),
+            Self::NoDetails(_) | Self::NoSnapshot(_) => {
+                "review the change again, and fix what is found then".to_owned()
+            }
+            Self::Differs { .. } | Self::Missing { .. } => {
+                "your files have changed since the snapshot; review again and fix what is found then, or take from \
+                 `revdeck fix show` what you need"
+                    .to_owned()
+            }
+            Self::ChangedSince { .. } => {
+                "undo your changes of that file first, or take the fix back by hand".to_owned()
+            }
+            Self::Elsewhere { worktree, .. } => format!("change into {worktree}"),
+            Self::Busy { .. } => "`revdeck fixes` says how far it is".to_owned(),
+            Self::NoFinding | Self::TooMany(_) | Self::Not { .. } | Self::NoPatch { .. } | Self::Spent(_) => {
+                return None;
+            }
+        })
+    }
+}

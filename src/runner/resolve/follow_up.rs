@@ -1,0 +1,140 @@
+//! The patch of a fix is reviewed like any other change, in the object store only; what that finds decides whether the patch
+//! is made again.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::make::{Material, NoPatch};
+use super::spend::Wanted;
+use crate::domain::text::{count, one_line};
+use crate::domain::{Finding, Fix, Priority, RunId, RunOutput, RunRecord, RunStatus, Scope};
+use crate::runner::start::Waiting;
+use crate::runner::{ReviewRequest, Runner, RunnerError};
+use crate::store::View;
+
+/// Problems of a patch that whoever makes it again is told; own.
+const TOLD: usize = 10;
+/// How often it is looked whether a review has ended.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often whoever works on it is looked after.
+const LOOK_AFTER: Duration = Duration::from_millis(500);
+
+/// What a review says about a patch.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// "clean", "2 findings".
+    pub words: String,
+    /// What has to be better, for whoever makes it again; empty when nothing has.
+    pub again: String,
+}
+
+impl Runner {
+    /// Has a patch reviewed and waits for the end of it. The run is on the fix's record before it is waited for.
+    pub(super) fn review_fix(&self, material: &Material, fix: &Fix) -> Result<Verdict, NoPatch> {
+        let before = self.store.view()?;
+        let request = ReviewRequest {
+            scope: Some(Scope::Range { from: short(&fix.snapshot_commit), to: short(&fix.fixed_commit) }),
+            reviewer: None,
+            source: fix.source,
+            force: true,
+        };
+        let run = match self.create_follow_up(&request, fix) {
+            Ok(run) => run.run_id,
+            // The patch is there and is offered: who reviews by default may be what cannot be reached.
+            Err(error) => return Ok(unreviewed(&error.to_string())),
+        };
+        self.update_working(&fix.fix_id, |fix| fix.reviews.push(run.clone()))?;
+        let view = self.store.runs_view()?;
+        let waiting = Waiting { run: run.clone(), worktree: PathBuf::new() };
+        if let Err(error) = self.start_next(&view, Some(waiting), &[]) {
+            // Whoever waits looks after it.
+            tracing::warn!(%run, %error, "no worker was started");
+        }
+        let record = self.await_review(&run, fix)?;
+        self.note_follow_up(fix)?;
+        let output = self.store.output(&run)?;
+        Ok(verdict(material, &before, &record, output.as_ref()))
+    }
+
+    /// Waits for the end of a review; ends it when its fix was dropped.
+    fn await_review(&self, run: &RunId, fix: &Fix) -> Result<RunRecord, NoPatch> {
+        let wanted = Wanted::new(self, fix);
+        let mut next_look = Instant::now() + LOOK_AFTER;
+        loop {
+            match self.store.run(run)? {
+                Some(record) if record.status.is_terminal() => return Ok(record),
+                Some(_) => {}
+                None => return Err(NoPatch::Failed(self.no_run(run))),
+            }
+            if wanted.is_dropped() {
+                self.cancel(run, "its fix was dropped")?;
+                return Err(NoPatch::Dropped);
+            }
+            if Instant::now() >= next_look {
+                // Its worker may have died, or those before it that it waits for.
+                self.recover()?;
+                next_look = Instant::now() + LOOK_AFTER;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// What the run that raised the findings knows of it.
+    fn note_follow_up(&self, fix: &Fix) -> Result<(), RunnerError> {
+        self.store.locked(|locked| {
+            locked.note_on_run(&fix.run_id, |run| run.follow_up_count = run.follow_up_count.saturating_add(1))
+        })?;
+        Ok(())
+    }
+}
+
+/// As a person reads it; enough digits for any repository.
+fn short(commit: &str) -> String {
+    commit.chars().take(12).collect()
+}
+
+fn unreviewed(why: &str) -> Verdict {
+    Verdict { words: format!("not reviewed: {}", one_line(why)), again: String::new() }
+}
+
+fn verdict(material: &Material, before: &View, run: &RunRecord, output: Option<&RunOutput>) -> Verdict {
+    if run.status != RunStatus::Completed {
+        let why = if run.error_summary.is_empty() { run.status.word() } else { &run.error_summary };
+        return unreviewed(why);
+    }
+    let Some(output) = output else { return unreviewed("its result is gone") };
+    if run.coverage.files_covered == 0 {
+        return unreviewed("nothing of it is for the reviewer");
+    }
+    let reports = output.findings.iter().chain(output.held_back.iter().map(|held| &held.finding));
+    // What stood there before and was not to be fixed is no fault of the patch.
+    let is_old = |report: &Finding| before.finding_index(report.finding_id.as_str()).is_some();
+    let reports: Vec<(&Finding, bool)> = reports
+        .map(|report| (report, still_stands(material, report)))
+        .filter(|(report, stands)| *stands || !is_old(report))
+        .collect();
+    let faults = reports.iter().filter(|(report, stands)| *stands || report.priority <= Priority::P1);
+    let again: Vec<String> = faults
+        .take(TOLD)
+        .map(|(report, stands)| {
+            let stands = if *stands { "still there: " } else { "" };
+            format!("- {stands}{}\n{}", super::make::headline(report), one_line(&report.explanation))
+        })
+        .collect();
+    let words = match reports.len() {
+        0 => "clean".to_owned(),
+        n => count(n, "finding"),
+    };
+    Verdict { words, again: again.join("\n") }
+}
+
+/// Whether a report is one of the findings that the patch is for: the same, or one of its sort in its file.
+fn still_stands(material: &Material, report: &Finding) -> bool {
+    let fixed = |finding: &&Finding| material.fix.fixed().any(|id| *id == finding.finding_id);
+    material.findings.iter().filter(fixed).any(|finding| {
+        finding.finding_id == report.finding_id
+            || (finding.kind == report.kind
+                && finding.repo_relative_path == report.repo_relative_path
+                && finding.title == report.title)
+    })
+}

@@ -1,0 +1,89 @@
+//! `surfaced.ndjson`: the ledgers that were handed to an assistant. Appended, never rewritten.
+//!
+//! Not synced by itself, since an assistant waits for it: what a power cut takes is told once more.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use super::files::{self, Sync};
+use super::{Store, StoreError, lines};
+use crate::domain::{Handed, RunId, Time};
+
+/// A clock may be set back: lines are looked at until so many in a row are too old.
+const TOO_OLD: usize = 64;
+
+impl Store {
+    /// Records that a ledger was handed over.
+    pub fn record_handed(&self, handed: &Handed) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(handed)
+            .map_err(|source| StoreError::Encode { what: "a ledger that was handed over", source })?;
+        line.push(b'\n');
+        self.locked(|_| files::append(&self.surfaced_path(), &line, Sync::Later))
+    }
+
+    /// The ledgers that were handed over, the oldest first. Lines that this version cannot read count nothing.
+    pub fn handed(&self) -> Result<Vec<Handed>, StoreError> {
+        let path = self.surfaced_path();
+        let mut handed = Vec::new();
+        if let Some(file) = files::open_read(&path)? {
+            lines::forwards(&file, 0, |_, line| handed.extend(serde_json::from_slice::<Handed>(line)))
+                .map_err(StoreError::io("read", &path))?;
+        }
+        Ok(handed)
+    }
+
+    /// The runs whose results were told since a moment.
+    pub fn told_since(&self, from: Time) -> Result<HashSet<RunId>, StoreError> {
+        let path = self.surfaced_path();
+        let mut told = HashSet::new();
+        let Some(file) = files::open_read(&path)? else { return Ok(told) };
+        let mut old = 0;
+        lines::backwards(&file, |line| {
+            if let Ok(handed) = serde_json::from_slice::<Handed>(line) {
+                old = if handed.at < from { old + 1 } else { 0 };
+                told.extend(handed.run_id.filter(|_| handed.at >= from));
+            }
+            if old > TOO_OLD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .map_err(StoreError::io("read", &path))?;
+        Ok(told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::domain::Counted;
+    use crate::store::RepoInfo;
+
+    #[test]
+    fn what_was_told_since_a_moment_is_found_whatever_else_stands_in_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: 1, key: "k".into(), name: "n".into(), common_dir: "/n".into() };
+        let store = Store::open(folder.path(), info).expect("a store");
+        let at = |second: i64| Time::from_second(second).expect("a moment");
+        assert!(store.told_since(at(0)).expect("nothing").is_empty());
+        let run = |n: u8| format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C{n:02}").parse::<RunId>().expect("an id");
+        for (second, told) in [(10, Some(1)), (30, Some(2)), (20, None), (40, Some(3))] {
+            let handed = Handed {
+                at: at(second),
+                worktree: "/n".into(),
+                run_id: told.map(run),
+                findings: Vec::new(),
+                tokens: 100,
+                counted: Counted::AtMost,
+                left_out: 0,
+            };
+            store.record_handed(&handed).expect("recorded");
+        }
+        let path = store.root().join("surfaced.ndjson");
+        let mut file = std::fs::OpenOptions::new().append(true).open(path).expect("there");
+        file.write_all(b"{\"at\":\"of a newer revdeck\"}\n{\"torn").expect("written");
+        assert_eq!(store.told_since(at(25)).expect("told"), HashSet::from([run(2), run(3)]));
+        assert_eq!(store.handed().expect("all").len(), 4);
+        let report = store.verify().expect("verified");
+        assert_eq!(report.problems.len(), 2, "{:?}", report.problems);
+    }
+}

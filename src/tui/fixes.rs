@@ -1,0 +1,58 @@
+//! The fixes there are, as the cockpit needs them: for each finding the newest that is about it.
+
+use std::collections::HashMap;
+
+use crate::domain::{FindingId, Fix, FixId, FixStatus};
+
+/// Every fix, and which is the one to show with a finding.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Fixes {
+    /// Newest first.
+    all: Vec<Fix>,
+    of: HashMap<FindingId, usize>,
+}
+
+/// What a person wants done with fixes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FixOrder {
+    Make(Vec<FindingId>),
+    Apply(FixId),
+    Undo(FixId),
+    Drop(FixId),
+}
+
+/// What is known before a fix is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixPlan {
+    pub findings: Vec<FindingId>,
+    /// Who would make it.
+    pub reviewer: String,
+}
+
+impl Fixes {
+    /// `all` is newest first, as [`crate::store::Store::fixes`] has it.
+    pub fn new(all: Vec<Fix>) -> Self {
+        let mut of = HashMap::new();
+        for (index, fix) in all.iter().enumerate() {
+            for finding in &fix.findings {
+                of.entry(finding.clone()).or_insert(index);
+            }
+        }
+        Self { all, of }
+    }
+
+    /// What ended well or not since `before`: fixes that were being made then.
+    pub fn ended_since<'a>(&'a self, before: &Self) -> Option<&'a Fix> {
+        let was_made = |fix: &&Fix| before.all.iter().any(|old| old.fix_id == fix.fix_id && old.status.is_working());
+        self.all.iter().filter(|fix| matches!(fix.status, FixStatus::Offered | FixStatus::Failed)).find(was_made)
+    }
+
+    /// The newest fix of a finding.
+    pub fn of(&self, finding: &str) -> Option<&Fix> {
+        if self.of.is_empty() {
+            return None;
+        }
+        let id = finding.parse().ok()?;
+        self.of.get(&id).and_then(|index| self.all.get(*index))
+    }
+}

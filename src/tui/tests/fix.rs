@@ -1,0 +1,163 @@
+//! The key for fixes, and how a fix is shown.
+
+use std::sync::Arc;
+
+use super::support::*;
+use crate::domain::{Fix, FixId, FixStatus, FixedFile};
+use crate::tui::app::{App, Overlay};
+use crate::tui::fixes::{FixOrder, FixPlan, Fixes};
+use crate::tui::loaded::{Diff, DiffHunk, DiffLine, FixPage, Loaded, Side, Spans};
+use crate::tui::message::{Command, Message, Subject, Tab};
+
+fn fix_id() -> FixId {
+    format!("fx_{:026}", 1).parse().expect("an id")
+}
+
+/// A fix of the first finding.
+fn fix(status: FixStatus) -> Fix {
+    let mut fix: Fix = serde_json::from_value(serde_json::json!({
+        "fix_id": fix_id(), "status": "working", "created_at": "2026-03-04T05:06:07Z",
+        "updated_at": "2026-03-04T05:06:07Z", "source": "cockpit", "findings": [finding_id(1)], "run_id": run_id(3),
+        "snapshot_commit": "3fa2c1d09b7e4851aa", "reviewer": "claude", "model": "m-1", "cost": 0.04,
+        "tokens": { "input": 12_000, "cached": 0, "output": 800, "reasoning": 0 },
+    }))
+    .expect("a fix");
+    fix.status = status;
+    if !status.is_working() {
+        fix.files = vec![FixedFile { path: "src/config.rs".to_owned(), added: 1, removed: 1 }];
+        fix.verdict = "clean".to_owned();
+    }
+    fix
+}
+
+fn with(fix: Fix) -> App {
+    let mut app = showing(120, 40, view());
+    send(&mut app, Message::Fixes(Arc::new(Fixes::new(vec![fix]))));
+    app
+}
+
+fn menu(app: &App) -> Vec<String> {
+    match &app.overlay {
+        Overlay::Menu(menu) => menu.items.iter().map(|item| item.label.clone()).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn orders(commands: &[Command]) -> Vec<&FixOrder> {
+    commands.iter().filter_map(|command| if let Command::Fix(order) = command { Some(order) } else { None }).collect()
+}
+
+#[test]
+fn a_fix_is_asked_for_with_who_makes_it_and_what_it_may_cost() {
+    let mut app = showing(120, 40, view());
+    app.place.budget.cost = Some(1.0);
+    let commands = press(&mut app, "Space Space F");
+    let planned = commands.iter().find_map(|command| match command {
+        Command::PlanFix(findings) => Some(findings.clone()),
+        _ => None,
+    });
+    let findings = planned.expect("a plan is asked for");
+    assert_eq!(findings.len(), 2, "the marked ones");
+    assert!(orders(&commands).is_empty(), "nothing is started before somebody says yes");
+    let plan = FixPlan { findings: findings.clone(), reviewer: "claude".to_owned() };
+    send(&mut app, Message::FixPlanned(Ok(plan.clone())));
+    let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
+    assert_eq!(text, "Have claude fix 2 findings? It may cost up to $1.00.");
+    assert!(press(&mut app, "n").is_empty());
+    send(&mut app, Message::FixPlanned(Ok(FixPlan { reviewer: "builtin".to_owned(), ..plan })));
+    let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
+    assert_eq!(text, "Fix 2 findings with exact suggestions? It costs nothing.");
+    let commands = press(&mut app, "y");
+    assert_eq!(orders(&commands), [&FixOrder::Make(findings)]);
+    assert!(app.marks.is_empty());
+    send(&mut app, Message::FixPlanned(Err("no exact suggestion comes with the finding".to_owned())));
+    assert!(screen(&app).contains("no fix: no exact suggestion"), "{}", screen(&app));
+}
+
+#[test]
+fn an_offer_is_applied_after_a_question_and_dropped_without() {
+    let mut app = with(fix(FixStatus::Offered));
+    press(&mut app, "F");
+    assert_eq!(menu(&app), ["look at it", "apply it", "drop it", "make another"]);
+    assert!(orders(&press(&mut app, "2")).is_empty(), "it asks first");
+    let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
+    assert_eq!(text, "Write the patch into your files (1 file, +1 -1)?");
+    assert_eq!(orders(&press(&mut app, "y")), [&FixOrder::Apply(fix_id())]);
+    assert_eq!(orders(&press(&mut app, "F 3")), [&FixOrder::Drop(fix_id())]);
+    press(&mut app, "F 1");
+    assert_eq!(app.tab, Tab::Fix);
+}
+
+#[test]
+fn what_the_menu_offers_depends_on_the_fix() {
+    let half = || {
+        let mut fix = fix(FixStatus::Offered);
+        fix.touched = vec![serde_json::from_value(serde_json::json!({ "path": "src/config.rs" })).expect("one")];
+        fix
+    };
+    for (fix, expected) in [
+        (fix(FixStatus::Working), vec!["drop it"]),
+        (fix(FixStatus::Reviewing), vec!["drop it"]),
+        (fix(FixStatus::Applied), vec!["look at it", "undo it"]),
+        (fix(FixStatus::Undone), vec!["look at it", "apply it", "drop it", "make another"]),
+        (half(), vec!["apply it", "undo it"]),
+    ] {
+        let mut app = with(fix);
+        press(&mut app, "F");
+        assert_eq!(menu(&app), expected);
+    }
+    for status in [FixStatus::Failed, FixStatus::Dropped] {
+        let mut app = with(fix(status));
+        assert!(press(&mut app, "F").iter().any(|command| matches!(command, Command::PlanFix(_))), "{status}");
+    }
+}
+
+#[test]
+fn the_end_of_a_fix_is_told_once() {
+    let mut app = with(fix(FixStatus::Reviewing));
+    let mut tell = |fix| {
+        app.notice = None;
+        send(&mut app, Message::Fixes(Arc::new(Fixes::new(vec![fix]))));
+        app.notice.as_ref().map(|notice| notice.text.clone())
+    };
+    assert_eq!(tell(fix(FixStatus::Offered)).as_deref(), Some("a fix is offered: 1 file, +1 -1"));
+    assert_eq!(tell(fix(FixStatus::Offered)), None);
+    tell(fix(FixStatus::Working));
+    let failed = Fix { reason: "it changes nothing".to_owned(), ..fix(FixStatus::Failed) };
+    assert_eq!(tell(failed).as_deref(), Some("no fix: it changes nothing"));
+}
+
+#[test]
+fn the_finding_and_the_patch_say_how_it_stands() {
+    let mut app = with(Fix { reason: "left as it was: secret.env".to_owned(), ..fix(FixStatus::Offered) });
+    let Subject::Finding(id) = app.subject.clone() else { panic!("a finding is selected") };
+    assert_eq!(id, finding_id(1));
+    let subject = app.subject.clone();
+    send(&mut app, Message::Loaded { subject: subject.clone(), tab: Tab::Page, loaded: page(1, 3) });
+    insta::assert_snapshot!("fix_on_the_page", screen(&app));
+    press(&mut app, "F 1");
+    let line = |side, old, new, text: &str| DiffLine { side, old, new, text: text.to_owned(), spans: Spans::new() };
+    let diff = Diff {
+        path: "src/config.rs".to_owned(),
+        from: "3fa2c1d09b7e4851aa".to_owned(),
+        to: "77aa00d09b7e4851aa".to_owned(),
+        hunks: vec![DiffHunk {
+            old_start: 6,
+            new_start: 6,
+            old_lines: 2,
+            new_lines: 2,
+            lines: vec![
+                line(Side::Both, Some(6), Some(6), "/// Where the token is."),
+                line(Side::Old, Some(7), None, "const TOKEN: &str = \"…\";"),
+                line(Side::New, None, Some(7), "const TOKEN: &str = env!(\"TOKEN\");"),
+            ],
+        }],
+        ..Diff::default()
+    };
+    let loaded = Loaded::Fix(Box::new(FixPage { fix: fix(FixStatus::Offered), diffs: vec![diff] }));
+    send(&mut app, Message::Loaded { subject, tab: Tab::Fix, loaded: Box::new(loaded) });
+    insta::assert_snapshot!("fix_with_its_patch", screen(&app));
+    // The offer is gone: so is its tab.
+    let commands = send(&mut app, Message::Fixes(Arc::default()));
+    assert_eq!(app.tab, Tab::Page, "{commands:?}");
+}

@@ -1,0 +1,168 @@
+//! The page of figures: how it is asked for, kept up to date and left, and how it looks.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use jiff::tz::TimeZone;
+
+use super::support::*;
+use crate::domain::{Actor, FindingStatus, Kind, RunRecord, Time};
+use crate::ledger::metrics::{Facts, FindingFact, Metrics, Selection, measure};
+use crate::store::{View, ViewBuilder};
+use crate::tui::app::{App, Overlay};
+use crate::tui::glyphs;
+use crate::tui::message::{Command, Message};
+
+const DAY: i64 = 86_400_000;
+
+/// Three weeks of reviews, offline and by a model.
+fn figures() -> Metrics {
+    let at = |ms: i64| Time::from_millisecond(ms).unwrap_or_default();
+    let runs: Vec<RunRecord> = (0..40)
+        .map(|n| {
+            let by_model = n % 3 == 0;
+            let status = ["completed", "completed", "failed", "completed", "cancelled"][n as usize % 5];
+            serde_json::from_value(serde_json::json!({
+                "run_id": run_id(n), "status": status, "attempt": 1, "source": "watch", "scope": "worktree",
+                "created_at": at(NOW - 20 * DAY + i64::from(n) * DAY / 2), "updated_at": at(NOW),
+                "reviewer": if by_model { "claude" } else { "builtin" },
+                "tokens": {"input": if by_model { 21_000 + 900 * n } else { 0 }, "output": if by_model { 1_200 } else { 0 }},
+                "cost": if by_model { 0.07 } else { 0.0 }, "saved_token_estimate": 4_000 * (n % 4), "reuse_count": n % 4,
+                "cancel_reason": (status == "cancelled").then_some("user_stop"),
+            }))
+            .expect("a record")
+        })
+        .collect();
+    let ids: Vec<(String, String)> = (0..90).map(|n| (finding_id(n), run_id(n % 40))).collect();
+    let kinds = [Kind::MissingErrorHandling, Kind::DeadCode, Kind::MagicNumbers, Kind::Security, Kind::DeadCode];
+    let findings: Vec<FindingFact<'_>> = ids
+        .iter()
+        .enumerate()
+        .map(|(n, (id, run))| {
+            let kind = kinds[n % 5];
+            let status = match (kind, n % 7) {
+                (_, 0) => FindingStatus::Open,
+                (Kind::MagicNumbers, 1..=5) => FindingStatus::Dismissed,
+                (_, 1) => FindingStatus::Dismissed,
+                _ => FindingStatus::Addressed,
+            };
+            let actor = if n % 2 == 0 { Actor::User } else { Actor::Engine };
+            let decided = (status != FindingStatus::Open).then(|| (actor, at(NOW - (n as i64 % 19) * DAY)));
+            FindingFact { id, first_run: run, last_run: run, kind, status, decided }
+        })
+        .collect();
+    measure(&Facts { runs: &runs, findings: &findings, handed: &[] }, &Selection::default(), &TimeZone::UTC)
+}
+
+fn shown(columns: u16, rows: u16, metrics: Metrics) -> App {
+    let mut app = showing(columns, rows, view());
+    press(&mut app, "S");
+    send(&mut app, Message::Stats(Ok(Arc::new(metrics))));
+    app
+}
+
+fn asked(commands: &[Command]) -> Vec<&Arc<View>> {
+    commands
+        .iter()
+        .filter_map(|command| match command {
+            Command::Stats(view) => Some(view),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn figures_at_two_sizes() {
+    for (columns, rows) in [(160, 48), (80, 24)] {
+        let mut app = shown(columns, rows, figures());
+        assert_snapshot!(format!("stats-{columns}x{rows}"), screen(&app));
+        press(&mut app, "G");
+        assert_snapshot!(format!("stats-end-{columns}x{rows}"), screen(&app));
+        app.glyphs = glyphs::ASCII;
+        send(&mut app, Message::Resized { columns, rows });
+        assert!(screen(&app).is_ascii(), "{}", screen(&app));
+        assert_snapshot!(format!("stats-ascii-{columns}x{rows}"), screen(&app));
+    }
+}
+
+#[test]
+fn an_empty_store_has_a_sentence() {
+    let mut app = showing(80, 24, complete(ViewBuilder::default()));
+    press(&mut app, "S");
+    assert!(screen(&app).contains("counting"));
+    send(&mut app, Message::Stats(Ok(Arc::default())));
+    assert!(screen(&app).contains("No runs yet"), "{}", screen(&app));
+}
+
+#[test]
+fn the_page_is_asked_for_once_and_again_when_the_store_has_changed_meanwhile() {
+    let mut app = showing(160, 48, view());
+    assert_eq!(asked(&press(&mut app, "S")).len(), 1);
+    let viewed = |app: &mut App| {
+        let view = view();
+        let commands = send(app, Message::Viewed { view: Arc::clone(&view), written: 0 });
+        (asked(&commands).len(), view)
+    };
+    // While the first figures are on their way, changes are remembered and not asked about one by one.
+    assert_eq!(viewed(&mut app).0, 0);
+    let (count, newest) = viewed(&mut app);
+    assert_eq!(count, 0);
+    let commands = send(&mut app, Message::Stats(Ok(Arc::new(figures()))));
+    let again = asked(&commands);
+    assert!(again.len() == 1 && Arc::ptr_eq(again[0], &newest), "the newest view is counted");
+    let before = screen(&app);
+    assert!(asked(&send(&mut app, Message::Stats(Ok(Arc::new(figures()))))).is_empty());
+    assert_eq!(screen(&app), before, "the same figures draw nothing new");
+    assert_eq!(viewed(&mut app).0, 1, "nothing is on its way: the next change is asked about");
+    // What comes after the page was left is nobody's.
+    press(&mut app, "Esc");
+    assert!(matches!(app.overlay, Overlay::None));
+    assert!(asked(&send(&mut app, Message::Stats(Ok(Arc::new(figures()))))).is_empty());
+    assert_eq!(viewed(&mut app).0, 0);
+}
+
+#[test]
+fn figures_that_cannot_be_read_say_so_and_the_old_ones_stay() {
+    let mut app = shown(160, 48, figures());
+    send(&mut app, Message::Stats(Err("cannot read /s/runs.ndjson".into())));
+    let text = screen(&app);
+    assert!(text.contains("cannot read /s/runs.ndjson") && text.contains("launched"), "{text}");
+}
+
+#[test]
+fn every_key_that_leaves_it_leaves_it_and_the_others_scroll() {
+    for key in ["Esc", "q", "S", "h"] {
+        let mut app = shown(80, 24, figures());
+        assert!(press(&mut app, key).is_empty(), "{key} does nothing else");
+        assert!(matches!(app.overlay, Overlay::None), "{key}");
+    }
+    let mut app = shown(80, 16, figures());
+    let offset = |app: &App| match &app.overlay {
+        Overlay::Stats(stats) => stats.offset,
+        _ => usize::MAX,
+    };
+    let mut seen = vec![offset(&app)];
+    for key in ["j", "j", "k", "Ctrl-d", "G", "j", "g", "k"] {
+        press(&mut app, key);
+        seen.push(offset(&app));
+    }
+    let end = seen[5];
+    assert_eq!((&seen[..4], seen[6], seen[7], seen[8]), (&[0, 1, 2, 1][..], end, 0, 0), "{seen:?}");
+    assert!(end > seen[4] && screen(&app).contains("launched"));
+    // A larger screen shows all of it, from the top.
+    press(&mut app, "G");
+    send(&mut app, Message::Resized { columns: 160, rows: 60 });
+    assert_eq!(offset(&app), 0);
+}
+
+#[test]
+fn hostile_names_of_reviewers_reach_no_terminal() {
+    let mut metrics = figures();
+    metrics.by_reviewer[0].reviewer = "\u{1b}[2J漢字かな交じり文の長い名前の審査員\u{202e}".to_owned();
+    for columns in [30, 40, 61, 80, 119, 160, 200] {
+        for rows in [10, 24, 48] {
+            let text = screen(&shown(columns, rows, metrics.clone()));
+            assert!(!text.chars().any(|c| c != '\n' && crate::domain::text::is_unsafe(c)), "{columns}x{rows}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The key for fixes: what it asks depends on the fix that the selected finding has.
+
+use super::super::app::{App, Choice, Menu, MenuItem, Overlay, Question, Tone};
+use super::super::fixes::{FixOrder, FixPlan, Fixes};
+use super::super::message::{Command, Subject, Tab};
+use super::super::pages::{brief, dollars};
+use super::keys;
+use crate::domain::{FindingId, Fix, FixStatus, text};
+use crate::runner::Runner;
+
+/// The key was pressed: marked findings are to be fixed; of a selected one the menu of its fix opens, if it has one.
+pub fn press(app: &mut App, commands: &mut Vec<Command>) {
+    let targets = targets(app);
+    if targets.is_empty() {
+        return app.say(Tone::Plain, "no finding is selected");
+    }
+    let known = match &app.subject {
+        Subject::Finding(id) if app.marks.is_empty() => app.fixes.of(id).filter(|fix| fix.status != FixStatus::Dropped),
+        _ => None,
+    };
+    match known.filter(|fix| fix.status != FixStatus::Failed).map(|fix| menu(app, fix)) {
+        Some(menu) => app.overlay = Overlay::Menu(menu),
+        None => plan(app, targets, commands),
+    }
+}
+
+/// Asks who would make it; the question comes with the answer.
+fn plan(app: &mut App, findings: Vec<FindingId>, commands: &mut Vec<Command>) {
+    app.say(Tone::Plain, format!("looking at who can fix it{}", app.glyphs.ellipsis));
+    commands.push(Command::PlanFix(findings));
+}
+
+/// The marked findings that are not decided, else the selected one.
+fn targets(app: &mut App) -> Vec<FindingId> {
+    keys::keep_range(app);
+    app.range_from = None;
+    if app.marks.is_empty() {
+        let Subject::Finding(id) = &app.subject else { return Vec::new() };
+        return id.parse().into_iter().collect();
+    }
+    let mut ids: Vec<&String> = app.marks.iter().collect();
+    ids.sort_by_key(|id| app.view.finding_index(id));
+    ids.into_iter().filter_map(|id| id.parse().ok()).collect()
+}
+
+fn menu(app: &App, fix: &Fix) -> Menu {
+    let item = |label: &str, hint: String, choice| MenuItem { label: label.to_owned(), hint, choice };
+    let ask = |question: &str, order| Choice::AskFix { text: question.to_owned(), order };
+    let (id, size) = (&fix.fix_id, fix.size());
+    let apply = |hint| {
+        let text = format!("Write the patch into your files ({size})?");
+        item("apply it", hint, ask(&text, FixOrder::Apply(id.clone())))
+    };
+    let undo = || {
+        let text = format!("Make your files what they were before ({size})?");
+        item("undo it", "your files as they were before".to_owned(), ask(&text, FixOrder::Undo(id.clone())))
+    };
+    let drop = |hint: &str| item("drop it", hint.to_owned(), Choice::Fix(FixOrder::Drop(id.clone())));
+    let look = || item("look at it", "the patch".to_owned(), Choice::ShowFix);
+    let again =
+        || item("make another", "who makes it is asked first".to_owned(), Choice::PlanFix(fix.findings.clone()));
+    let items = match fix.status {
+        _ if fix.is_half_applied() => vec![apply("it is half applied: finish".to_owned()), undo()],
+        FixStatus::Offered | FixStatus::Undone => {
+            vec![look(), apply(format!("{size}, into your files")), drop("the patch is let go"), again()]
+        }
+        FixStatus::Applied => vec![look(), undo()],
+        FixStatus::Working | FixStatus::Reviewing => vec![drop("stop making it")],
+        FixStatus::Dropped | FixStatus::Failed => vec![again()],
+    };
+    // Looked at already: what is next is first.
+    let at = usize::from(app.tab == Tab::Fix && items.len() > 1 && matches!(items[0].choice, Choice::ShowFix));
+    Menu { title: "Fix", items, at }
+}
+
+/// Who would make a fix is known: asks whether to.
+pub fn planned(app: &mut App, plan: Result<FixPlan, String>) {
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(error) => return app.say(Tone::Trouble, format!("no fix: {error}")),
+    };
+    let what = text::count(plan.findings.len(), "finding");
+    let text = if plan.reviewer == Runner::BUILTIN {
+        format!("Fix {what} with exact suggestions? It costs nothing.")
+    } else {
+        let budget = app.place.budget;
+        let most = match (budget.cost, budget.tokens) {
+            (Some(cost), _) => format!("It may cost up to {}.", dollars(cost)),
+            (None, Some(tokens)) => format!("It may take up to {} tokens.", brief(tokens)),
+            (None, None) => "Nothing limits what it costs.".to_owned(),
+        };
+        format!("Have {} fix {what}? {most}", text::one_line(&plan.reviewer))
+    };
+    app.notice = None;
+    app.overlay = Overlay::Confirm { question: Question::Fix(FixOrder::Make(plan.findings)), text };
+}
+
+/// Sends an order off.
+pub fn order(app: &mut App, order: FixOrder, commands: &mut Vec<Command>) {
+    let what = match &order {
+        FixOrder::Make(_) => "asking for a fix",
+        FixOrder::Apply(_) => "applying the patch",
+        FixOrder::Undo(_) => "taking the patch back",
+        FixOrder::Drop(_) => "dropping the fix",
+    };
+    app.say(Tone::Plain, format!("{what}{}", app.glyphs.ellipsis));
+    if matches!(order, FixOrder::Make(_)) {
+        app.marks.clear();
+    }
+    commands.push(Command::Fix(order));
+}
+
+/// Says that a fix has come to its end since the fixes were read last.
+pub fn tell(app: &mut App, fixes: &Fixes) {
+    let Some(fix) = fixes.ended_since(&app.fixes) else { return };
+    match fix.status {
+        FixStatus::Failed => app.say(Tone::Trouble, format!("no fix: {}", text::one_line(&fix.reason))),
+        _ => app.say(Tone::Done, format!("a fix is offered: {}", fix.size())),
+    }
+}
+
+/// An order was carried out.
+pub fn done(app: &mut App, result: Result<Fix, String>) {
+    let fix = match result {
+        Ok(fix) => fix,
+        Err(error) => return app.say(Tone::Trouble, error),
+    };
+    let key = app.keymap.key_of(app.context(), super::super::keymap::Action::Fix).map(|key| key.to_string());
+    let key = key.unwrap_or_default();
+    let dot = app.glyphs.dot;
+    let text = match fix.status {
+        FixStatus::Working | FixStatus::Reviewing => {
+            "the fix is being made; it is offered here when it is ready".to_owned()
+        }
+        FixStatus::Applied => format!("applied: {} {dot} {key} undoes", fix.size()),
+        FixStatus::Undone => "your files are as they were before".to_owned(),
+        status => format!("the fix is {status}"),
+    };
+    app.say(Tone::Done, text);
+}

@@ -1,0 +1,112 @@
+//! Fixes end to end: real repositories, real workers, real files.
+
+#[cfg(unix)]
+mod agent;
+mod builtin;
+#[cfg(unix)]
+mod model;
+
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::env::TestEnvironment;
+
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A file whose second import is unused: a finding with an exact suggestion.
+const UNUSED: &str = "import sys\nimport os\n\n\ndef main():\n    print(sys.argv)\n";
+const USED: &str = "import sys\n\n\ndef main():\n    print(sys.argv)\n";
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
+    let output = test.revdeck(arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
+    out(&output)
+}
+
+#[track_caller]
+fn refused(test: &TestEnvironment, arguments: &[&str]) -> String {
+    let output = test.revdeck(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}\n{}{}", out(&output), err(&output));
+    err(&output)
+}
+
+#[track_caller]
+fn json(test: &TestEnvironment, arguments: &[&str], code: i32) -> Value {
+    let text = run(test, arguments, code);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
+}
+
+/// The ids of the findings on a path, in order.
+fn findings(test: &TestEnvironment, path: &str) -> Vec<String> {
+    let value = json(test, &["findings", "--status", "all", "--format", "json"], 0);
+    let all = value["findings"].as_array().cloned().unwrap_or_default();
+    let here = all.iter().filter(|finding| finding["repo_relative_path"] == path);
+    here.map(|finding| finding["finding_id"].as_str().expect("an id").to_owned()).collect()
+}
+
+fn status_of(test: &TestEnvironment, id: &str) -> String {
+    let value = json(test, &["findings", "--status", "all", "--format", "json"], 0);
+    let all = value["findings"].as_array().cloned().unwrap_or_default();
+    let found = all.iter().find(|finding| finding["finding_id"] == id).expect("the finding");
+    found["status"].as_str().expect("a status").to_owned()
+}
+
+/// Makes a fix of these findings and waits for it; the fix as JSON.
+#[track_caller]
+fn fix(test: &TestEnvironment, ids: &[&str], code: i32) -> Value {
+    let mut arguments = vec!["fix"];
+    arguments.extend(ids);
+    arguments.extend(["--wait", "--format", "json"]);
+    json(test, &arguments, code)["fix"].clone()
+}
+
+fn id_of(fix: &Value) -> String {
+    fix["fix_id"].as_str().expect("an id").to_owned()
+}
+
+/// Waits until `wanted` gives something.
+#[track_caller]
+fn until<T>(what: &str, mut wanted: impl FnMut() -> Option<T>) -> T {
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        if let Some(value) = wanted() {
+            return value;
+        }
+        assert!(Instant::now() < give_up, "{what} does not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Every byte of git's that no fix may touch: index, HEAD, refs of the user, stash and reflogs.
+fn gits_own(test: &TestEnvironment) -> Vec<(String, Vec<u8>)> {
+    let git = test.repo().join(".git");
+    let mut files = Vec::new();
+    let mut folders = vec![git.join("logs"), git.join("refs/heads"), git.join("refs/tags")];
+    for name in ["index", "HEAD", "ORIG_HEAD", "packed-refs", "refs/stash", "config"] {
+        files.push(git.join(name));
+    }
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    let mut seen: Vec<_> = files
+        .into_iter()
+        .map(|file| (file.to_string_lossy().into_owned(), std::fs::read(&file).unwrap_or_default()))
+        .collect();
+    seen.sort();
+    seen
+}

@@ -1,0 +1,197 @@
+//! Exact suggestions of the built-in reviewer: made, applied, refused, undone.
+
+use rstest::rstest;
+
+use super::{UNUSED, USED, findings, fix, gits_own, id_of, json, out, refused, run, status_of};
+use crate::env::TestEnvironment;
+
+/// A repository with `a.py` in this form, reviewed; the id of its finding.
+fn reviewed(content: &str) -> (TestEnvironment, String) {
+    let test = TestEnvironment::new();
+    test.write("a.py", content);
+    test.commit("an unused import");
+    run(&test, &["review", "--wait"], 0);
+    let ids = findings(&test, "a.py");
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    let id = ids[0].clone();
+    (test, id)
+}
+
+fn read(test: &TestEnvironment, path: &str) -> String {
+    String::from_utf8(std::fs::read(test.repo().join(path)).expect("a file")).expect("text")
+}
+
+#[test]
+fn a_suggestion_is_made_applied_and_undone_and_git_sees_nothing_of_it() {
+    let (test, id) = reviewed(UNUSED);
+    // Something in the index and in the stash, to be left alone.
+    test.write("b.txt", "staged");
+    test.git(&["add", "b.txt"]);
+    test.write("c.txt", "stashed");
+    test.git(&["stash", "push", "-q", "-u", "--", "c.txt"]);
+    let before = gits_own(&test);
+    let made = fix(&test, &[&id], 0);
+    assert_eq!((made["status"].as_str(), made["reviewer"].as_str()), (Some("offered"), Some("builtin")), "{made}");
+    assert_eq!(made["files"][0]["path"], "a.py");
+    assert_eq!(read(&test, "a.py"), UNUSED, "an offer touches nothing");
+    let fix = id_of(&made);
+    let patch = run(&test, &["fix", "show", &fix], 0);
+    assert!(patch.contains("-import os\n") && patch.starts_with("diff --git a/a.py b/a.py\n"), "{patch}");
+
+    let said = run(&test, &["fix", "apply", &fix], 0);
+    assert!(said.contains("applied") && said.contains("a.py"), "{said}");
+    assert_eq!(read(&test, "a.py"), USED);
+    assert_eq!(status_of(&test, &id), "addressed");
+    assert!(refused(&test, &["fix", "apply", &fix]).contains("is applied"));
+    assert!(refused(&test, &["fix", "drop", &fix]).contains("nothing to drop"));
+    assert!(refused(&test, &["fix", &id]).contains("addressed"), "what is addressed is not fixed again");
+
+    run(&test, &["fix", "undo", &fix], 0);
+    assert_eq!(read(&test, "a.py"), UNUSED);
+    assert_eq!(status_of(&test, &id), "open");
+    assert_eq!(gits_own(&test), before);
+    // And on again.
+    run(&test, &["fix", "apply", &fix], 0);
+    assert_eq!(read(&test, "a.py"), USED);
+    run(&test, &["fix", "undo", "latest"], 0);
+    run(&test, &["fix", "drop", &fix], 0);
+    assert!(refused(&test, &["fix", "apply", &fix]).contains("is dropped"));
+    assert!(run(&test, &["fixes"], 0).contains("dropped"));
+    assert_eq!(json(&test, &["store", "verify", "--format", "json"], 0)["problems"], serde_json::json!([]));
+}
+
+#[rstest]
+#[case::carriage_returns(&UNUSED.replace('\n', "\r\n"), &USED.replace('\n', "\r\n"))]
+#[case::no_last_line_end(UNUSED.trim_end(), USED.trim_end())]
+fn line_ends_stay_as_they_are(#[case] before: &str, #[case] after: &str) {
+    let (test, id) = reviewed(before);
+    let fix = id_of(&fix(&test, &[&id], 0));
+    run(&test, &["fix", "apply", &fix], 0);
+    assert_eq!(read(&test, "a.py"), after);
+    run(&test, &["fix", "undo", &fix], 0);
+    assert_eq!(read(&test, "a.py"), before);
+}
+
+#[test]
+fn a_file_that_git_converts_keeps_its_own_line_ends() {
+    let test = TestEnvironment::new();
+    test.write(".gitattributes", "*.py text eol=crlf\n");
+    test.write("a.py", UNUSED.replace('\n', "\r\n"));
+    test.commit("converted");
+    run(&test, &["review", "--wait"], 0);
+    let fix = id_of(&fix(&test, &[&findings(&test, "a.py")[0]], 0));
+    run(&test, &["fix", "apply", &fix], 0);
+    assert_eq!(read(&test, "a.py"), USED.replace('\n', "\r\n"));
+}
+
+#[test]
+fn the_patch_follows_lines_that_moved_and_refuses_lines_that_changed() {
+    let (test, id) = reviewed(UNUSED);
+    let made = id_of(&fix(&test, &[&id], 0));
+    // Moved down, and something else changed.
+    let moved = format!("\"\"\"Doc.\"\"\"\n\n{}# end\n", UNUSED);
+    test.write("a.py", &moved);
+    run(&test, &["fix", "apply", &made], 0);
+    assert_eq!(read(&test, "a.py"), moved.replace("import os\n", ""));
+    // Edited after that: the bytes from before are not put over somebody's work.
+    test.write("a.py", "mine\n");
+    assert!(refused(&test, &["fix", "undo", &made]).contains("a.py is not as the fix left it"));
+    assert_eq!(read(&test, "a.py"), "mine\n");
+
+    let (test, id) = reviewed(UNUSED);
+    let made = id_of(&fix(&test, &[&id], 0));
+    let changed = UNUSED.replace("import os", "import os.path");
+    test.write("a.py", &changed);
+    let said = refused(&test, &["fix", "apply", &made]);
+    assert!(said.contains("a.py: line 2 is \"import os.path\" and not \"import os\""), "{said}");
+    assert_eq!(read(&test, "a.py"), changed);
+    assert_eq!(status_of(&test, &id), "open");
+    std::fs::remove_file(test.repo().join("a.py")).expect("removed");
+    assert!(refused(&test, &["fix", "apply", &made]).contains("a.py is not there any more"));
+}
+
+#[test]
+fn one_fix_for_many_findings_is_all_or_nothing() {
+    let test = TestEnvironment::new();
+    for name in ["a.py", "b.py", "c.py"] {
+        test.write(name, UNUSED);
+    }
+    test.write("d.py", "def f(a, b, c, d, e, f, g, h):\n    return call(a, b, c, d, e, f, g, h)\n");
+    test.commit("several");
+    run(&test, &["review", "--wait"], 0);
+    let ids: Vec<String> = ["a.py", "b.py", "c.py", "d.py"].iter().flat_map(|path| findings(&test, path)).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let made = fix(&test, &ids, 0);
+    assert_eq!(made["files"].as_array().map(Vec::len), Some(3), "{made}");
+    assert_eq!(made["left_out"][0]["finding_id"], ids[3], "{made}");
+    test.write("c.py", "other\n");
+    assert!(refused(&test, &["fix", "apply", "latest"]).contains("c.py"));
+    assert_eq!((read(&test, "a.py"), read(&test, "b.py")), (UNUSED.to_owned(), UNUSED.to_owned()));
+    test.write("c.py", UNUSED);
+    run(&test, &["fix", "apply", "latest"], 0);
+    for name in ["a.py", "b.py", "c.py"] {
+        assert_eq!(read(&test, name), USED);
+    }
+    assert_eq!(status_of(&test, ids[3]), "open", "what was left out is not addressed");
+    assert!(refused(&test, &["fix", ids[3]]).contains("no exact suggestion"));
+}
+
+#[cfg(unix)]
+#[test]
+fn permissions_stay_and_links_are_not_followed() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let test = TestEnvironment::new();
+    let file = test.write("bin/a.py", UNUSED);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    test.commit("an executable");
+    run(&test, &["review", "--wait"], 0);
+    let id = findings(&test, "bin/a.py")[0].clone();
+    let made = id_of(&fix(&test, &[&id], 0));
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o711)).expect("a mode");
+    run(&test, &["fix", "apply", &made], 0);
+    let mode = |file: &std::path::Path| std::fs::metadata(file).expect("a file").permissions().mode() & 0o7777;
+    assert_eq!((read(&test, "bin/a.py").as_str(), mode(&file)), (USED, 0o711));
+    run(&test, &["fix", "undo", &made], 0);
+    assert_eq!((read(&test, "bin/a.py").as_str(), mode(&file)), (UNUSED, 0o711));
+    // The file, and then its folder, becomes a link to somewhere else.
+    let outside = test.home().join("outside");
+    std::fs::create_dir_all(&outside).expect("a folder");
+    std::fs::write(outside.join("a.py"), UNUSED).expect("a file");
+    std::fs::remove_file(&file).expect("removed");
+    symlink(outside.join("a.py"), &file).expect("a link");
+    assert!(test.revdeck(&["fix", "apply", &made]).status.code() != Some(0));
+    std::fs::remove_dir_all(test.repo().join("bin")).expect("removed");
+    symlink(&outside, test.repo().join("bin")).expect("a link");
+    let said = test.revdeck(&["fix", "apply", &made]);
+    assert!(super::err(&said).contains("is not touched"), "{}{}", out(&said), super::err(&said));
+    assert_eq!(std::fs::read_to_string(outside.join("a.py")).expect("a file"), UNUSED);
+}
+
+#[test]
+fn whoever_dies_while_applying_leaves_what_can_be_finished_or_taken_back() {
+    for ending in ["apply", "undo"] {
+        let test = TestEnvironment::new();
+        for name in ["a.py", "b.py"] {
+            test.write(name, UNUSED);
+        }
+        test.commit("two");
+        run(&test, &["review", "--wait"], 0);
+        let ids: Vec<String> = ["a.py", "b.py"].iter().flat_map(|path| findings(&test, path)).collect();
+        let made = id_of(&fix(&test, &[&ids[0], &ids[1]], 0));
+        run(&test, &["fix", "apply", &made], 0);
+        // As it was after the first file: the record says what is going to be written, the second file is not.
+        let state = test.home().join("state/review");
+        let store = std::fs::read_dir(state).expect("a store").next().expect("one").expect("an entry").path();
+        let fixes = store.join("auto-review/fixes.ndjson");
+        let text = std::fs::read_to_string(&fixes).expect("fixes");
+        let begun = text.lines().find(|line| line.contains("touched") && line.contains("offered")).expect("a line");
+        std::fs::write(&fixes, format!("{text}{begun}\n")).expect("written");
+        test.write("b.py", UNUSED);
+        assert!(run(&test, &["fixes"], 0).contains("half applied"));
+        assert!(refused(&test, &["fix", "drop", &made]).contains("half applied"));
+        run(&test, &["fix", ending, &made], 0);
+        let expected = if ending == "apply" { USED } else { UNUSED };
+        assert_eq!((read(&test, "a.py").as_str(), read(&test, "b.py").as_str()), (expected, expected), "{ending}");
+        assert_eq!(status_of(&test, &ids[1]), if ending == "apply" { "addressed" } else { "open" });
+    }
+}

@@ -1,0 +1,599 @@
+//! Integration tests: the hook that git calls after a commit. Real commits, and real hooks of other tools.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use revdeck::domain::{RunRecord, Scope, Source};
+use revdeck::git::Repo;
+use revdeck::git::hooks::{Call, Done, HookError, Left, Manager, Really};
+use rstest::rstest;
+use serde_json::Value;
+
+use crate::env::TestEnvironment;
+use crate::runner::place::{Place, wait_for};
+
+const HOOK: &str = ".git/hooks/post-commit";
+const RAN: &str = "#!/bin/sh\necho ran >> ../ran\n";
+
+fn file(place: &Place, name: &str) -> PathBuf {
+    place.test.repo().join(name)
+}
+
+fn write(place: &Place, name: &str, content: impl AsRef<[u8]>, mode: u32) -> PathBuf {
+    let path = file(place, name);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    fs::write(&path, content).expect("a file");
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
+    path
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).expect("a file").permissions().mode() & 0o7777
+}
+
+/// How often what is said to be there has run.
+fn ran(place: &Place) -> usize {
+    fs::read_to_string(file(place, "../ran")).unwrap_or_default().lines().count()
+}
+
+/// Commits something with a finding in it.
+fn commit(place: &Place, name: &str) -> String {
+    place.modules(name, 1);
+    place.test.commit(name)
+}
+
+/// The run that the hook asked for.
+fn asked(place: &Place, commit: &str) -> RunRecord {
+    wait_for("the run of the hook", || {
+        place.runs().into_iter().find(|run| {
+            run.source == Source::Hook && run.scope == Scope::Commit(commit.to_owned()) && run.status.is_terminal()
+        })
+    })
+}
+
+/// Everything in a folder: names, modes, bytes or targets.
+fn state(folder: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let kind = entry.file_type().expect("a type");
+        let content = match kind.is_symlink() {
+            true => fs::read_link(&path).expect("a link").into_os_string().into_encoded_bytes(),
+            false => fs::read(&path).unwrap_or_default(),
+        };
+        found.push((path.clone(), mode(&path), content));
+        if kind.is_dir() {
+            found.extend(state(&path));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn repo(place: &Place) -> Repo {
+    Repo::discover(&place.test.repo()).expect("a repository")
+}
+
+fn status(place: &Place) -> Value {
+    let said: Value = serde_json::from_str(&place.revdeck(&["hook", "status", "--format", "json"])).expect("JSON");
+    said["hooks"][0].clone()
+}
+
+#[test]
+fn a_commit_is_reviewed_and_nothing_stays_when_the_hook_goes() {
+    let place = Place::new();
+    let hooks = file(&place, ".git/hooks");
+    let before = state(&hooks);
+    let dry = place.revdeck(&["hook", "install", "git", "--dry-run"]);
+    assert!(dry.contains("would be made") && dry.contains("hook run post-commit"), "{dry}");
+    assert_eq!(state(&hooks), before, "a dry run changes nothing");
+    assert_eq!(status(&place)["installed"], false);
+    let said = place.revdeck(&["hook", "install", "git"]);
+    assert!(said.starts_with(".git/hooks/post-commit: made\n"), "{said}");
+    let with = state(&hooks);
+    assert!(place.revdeck(&["hook", "install", "git"]).contains("has the hook already"));
+    assert_eq!(state(&hooks), with, "twice is as once");
+    let said = status(&place);
+    assert_eq!((&said["installed"], &said["manager"]), (&Value::Bool(true), &Value::from("git")), "{said}");
+    assert_eq!(said["files"][0]["program"], Value::from(env!("CARGO_BIN_EXE_revdeck")));
+
+    let one = commit(&place, "one");
+    let two = commit(&place, "two");
+    for commit in [&one, &two] {
+        let run = asked(&place, commit);
+        assert_eq!(&run.snapshot_commit, commit, "the very commit, wherever HEAD is by now");
+        assert!(run.finding_counts.total() > 0);
+    }
+    place.revdeck(&["hook", "uninstall", "git"]);
+    assert_eq!(state(&hooks), before);
+    assert!(place.revdeck(&["hook", "uninstall", "git"]).contains("nothing to do"));
+}
+
+#[rstest]
+#[case::script(RAN, 0o755, 1)]
+#[case::modes(RAN, 0o744, 1)]
+#[case::no_line_end("#!/bin/sh -eu\necho ran >> ../ran", 0o755, 1)]
+#[case::only_a_first_line("#!/bin/sh", 0o755, 0)]
+#[case::leaves_early("#!/usr/bin/env bash\necho ran >> ../ran\nexit 7\n", 0o755, 1)]
+#[case::no_first_line("echo ran >> ../ran\n", 0o755, 1)]
+#[case::lines_of_windows("#!/bin/sh\nhook() { echo ran >> ../ran; } # \r\nhook #\r\n", 0o700, 1)]
+#[case::python("#!/usr/bin/env python3\nopen('../ran', 'a').write('ran\\n')\nraise SystemExit(7)\n", 0o755, 1)]
+#[case::polyglot("#!/bin/sh\n'''exec' python3 \"$0\" \"$@\"\n'''\nopen('../ran', 'a').write('ran\\n')\n", 0o755, 1)]
+#[case::switched_off(RAN, 0o644, 0)]
+#[case::a_shell_of_windows("#!/bin/sh\r\necho ran >> ../ran\r\n", 0o755, 0)]
+fn a_hook_that_is_there_runs_on(#[case] content: &str, #[case] bits: u32, #[case] runs: usize) {
+    let place = Place::new();
+    write(&place, HOOK, content, bits);
+    let before = state(&file(&place, ".git/hooks"));
+    place.revdeck(&["hook", "install", "git"]);
+    assert_eq!(status(&place)["installed"], true);
+    let commit = commit(&place, "one");
+    assert_eq!(ran(&place), runs, "what was there runs as it did");
+    asked(&place, &commit);
+    if content.contains('7') {
+        let hook = place.test.command(file(&place, HOOK)).status().expect("the hook starts");
+        assert_eq!(hook.code(), Some(7), "its exit code is kept");
+    }
+    place.revdeck(&["hook", "uninstall", "git"]);
+    assert_eq!(state(&file(&place, ".git/hooks")), before);
+}
+
+#[test]
+fn programs_and_links_are_called_as_they_are() {
+    for link in [false, true] {
+        let place = Place::new();
+        let hook = file(&place, HOOK);
+        fs::create_dir_all(hook.parent().expect("a folder")).expect("a folder");
+        match link {
+            true => {
+                write(&place, "tools/hook.sh", RAN, 0o755);
+                symlink("../../tools/hook.sh", &hook).expect("a link");
+            }
+            false => drop(fs::copy("/bin/true", &hook).expect("a program")),
+        }
+        let before = state(&file(&place, ".git/hooks"));
+        place.revdeck(&["hook", "install", "git"]);
+        let commit = commit(&place, "one");
+        asked(&place, &commit);
+        assert_eq!(ran(&place), usize::from(link));
+        place.revdeck(&["hook", "uninstall", "git"]);
+        assert_eq!(state(&file(&place, ".git/hooks")), before);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn uninstall_restores_bytes_and_modes(
+        content in prop_oneof![
+            "(#!/bin/sh|#!/usr/bin/env bash|#!/usr/bin/python3|)(\r?\n|)([a-z #$0-9]{0,9}(\r?\n|)){0,6}".prop_map(String::into_bytes),
+            proptest::collection::vec(any::<u8>(), 0..80),
+        ],
+        // Somebody must be able to read it.
+        bits in (0u32..0o1000).prop_map(|bits| bits | 0o400),
+    ) {
+        let place = Place::new();
+        write(&place, HOOK, &content, bits);
+        let before = state(&file(&place, ".git/hooks"));
+        let call = Call::new(Path::new("/opt/revdeck"), None).expect("a call");
+        let done = repo(&place).install_hook(&call, Really::Do).expect("installed").done;
+        prop_assert!(matches!(done, Done::Added | Done::Moved(_)));
+        let again = repo(&place).install_hook(&call, Really::Do).expect("installed").done;
+        prop_assert_eq!(again, Done::Already);
+        let other = Call::new(Path::new("/opt/new/revdeck"), None).expect("a call");
+        let updated = repo(&place).install_hook(&other, Really::Do).expect("installed").done;
+        prop_assert_eq!(updated, Done::Updated);
+        let removed = repo(&place).uninstall_hook(Really::Do).expect("removed");
+        prop_assert_eq!(removed.iter().map(|removed| removed.left).collect::<Vec<_>>(), [Left::AsBefore]);
+        prop_assert_eq!(state(&file(&place, ".git/hooks")), before);
+    }
+}
+
+#[test]
+fn what_was_edited_since_stays() {
+    let place = Place::new();
+    let hook = file(&place, HOOK);
+    let append = |text: &str| {
+        let now = fs::read_to_string(&hook).expect("the hook");
+        fs::write(&hook, now + text).expect("written");
+    };
+    // A file that revdeck made.
+    place.revdeck(&["hook", "install", "git"]);
+    append("echo mine\n");
+    assert!(place.revdeck(&["hook", "install", "git"]).contains("already"), "an edit is no reason to write it again");
+    assert!(place.revdeck(&["hook", "uninstall", "git"]).contains("edited since"));
+    assert_eq!(fs::read_to_string(&hook).expect("the hook"), "#!/bin/sh\necho mine\n");
+    // One that was there.
+    place.revdeck(&["hook", "install", "git"]);
+    append("echo more\n");
+    assert_eq!(status(&place)["files"][0]["edited"], true);
+    assert!(place.revdeck(&["hook", "uninstall", "git"]).contains("edited since"));
+    assert_eq!(fs::read_to_string(&hook).expect("the hook"), "#!/bin/sh\necho mine\necho more\n");
+    // One that calls what was moved aside goes on to call it.
+    write(&place, HOOK, "#!/usr/bin/env python3\nopen('../ran', 'a').write('ran\\n')\n", 0o755);
+    place.revdeck(&["hook", "install", "git"]);
+    let now = fs::read_to_string(&hook).expect("the hook");
+    fs::write(&hook, now.replace("hook=", "echo mine >> ../ran\nhook=")).expect("written");
+    assert!(place.revdeck(&["hook", "uninstall", "git"]).contains("goes on to call"));
+    assert!(!fs::read_to_string(&hook).expect("the hook").contains("revdeck hook"));
+    commit(&place, "one");
+    assert_eq!(ran(&place), 2);
+    // And half of our lines are for people to look at.
+    write(&place, HOOK, "#!/bin/sh\n# <<< revdeck <<<\n", 0o755);
+    for arguments in [["hook", "install", "git"], ["hook", "uninstall", "git"]] {
+        let output = place.test.revdeck(&arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("only a part"));
+    }
+}
+
+#[test]
+fn a_folder_of_hooks_in_the_working_tree_is_used() {
+    let place = Place::new();
+    write(&place, ".githooks/post-commit", RAN, 0o755);
+    place.test.git(&["config", "core.hooksPath", ".githooks"]);
+    fs::create_dir(file(&place, "below")).expect("a folder");
+    let said = place.revdeck(&["-C", "below", "hook", "install", "git"]);
+    assert!(
+        said.contains(".githooks/post-commit: revdeck's lines added") && said.contains("in the working tree"),
+        "{said}"
+    );
+    let commit = commit(&place, "one");
+    asked(&place, &commit);
+    assert_eq!(ran(&place), 1);
+    // It is found again when git looks elsewhere.
+    place.revdeck(&["hook", "uninstall", "git"]);
+    place.test.git(&["config", "--unset", "core.hooksPath"]);
+    place.revdeck(&["hook", "install", "git"]);
+    place.test.git(&["config", "core.hooksPath", ".githooks"]);
+    let said = status(&place);
+    assert_eq!((&said["installed"], &said["files"][0]["runs"]), (&Value::Bool(false), &Value::Bool(false)), "{said}");
+    place.revdeck(&["hook", "uninstall", "git"]);
+    assert!(!file(&place, HOOK).exists());
+}
+
+#[test]
+fn nothing_outside_of_the_repository_is_written() {
+    let place = Place::new();
+    let outside = place.test.home().with_file_name("hooks");
+    fs::create_dir_all(&outside).expect("a folder");
+    let outside = outside.to_str().expect("a name");
+    for link in [false, true] {
+        if link {
+            place.test.git(&["config", "--global", "--unset", "core.hooksPath"]);
+            let hooks = file(&place, ".git/hooks");
+            let _ = fs::remove_dir_all(&hooks);
+            symlink(outside, &hooks).expect("a link");
+        } else {
+            place.test.git(&["config", "--global", "core.hooksPath", outside]);
+        }
+        let output = place.test.revdeck(&["hook", "install", "git"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("outside of this repository") && said.contains("hook run post-commit"), "{said}");
+        assert_eq!(said.contains(".gitconfig"), !link, "{said}");
+        assert_eq!(state(Path::new(outside)), []);
+        assert!(status(&place)["obstacle"].as_str().is_some_and(|text| text.contains("outside")));
+    }
+    place.test.git(&["config", "--global", "core.hooksPath", "/dev/null"]);
+    assert!(matches!(place.test.revdeck(&["hook", "install", "git"]).status.code(), Some(2)));
+}
+
+/// What husky 9 writes, as far as it matters.
+const HUSKY_9: &str = "#!/usr/bin/env sh\nn=$(basename \"$0\")\ns=$(dirname \"$(dirname \"$0\")\")/$n\n\n\
+                       [ ! -f \"$s\" ] && exit 0\n[ \"${HUSKY-}\" = \"0\" ] && exit 0\nsh -e \"$s\" \"$@\"\nc=$?\n\n\
+                       [ $c != 0 ] && echo \"husky - $n script failed (code $c)\"\nexit $c\n";
+/// What husky 8 writes, as far as it matters: a hook runs a second time in the middle of the first.
+const HUSKY_8: &str = "#!/usr/bin/env sh\nif [ -z \"$husky_skip_init\" ]; then\n  readonly husky_skip_init=1\n  \
+                       export husky_skip_init\n  sh -e \"$0\" \"$@\"\n  exit $?\nfi\n";
+
+#[rstest]
+#[case::new(None)]
+#[case::there(Some("echo ran >> ../ran\n"))]
+#[case::of_python_in_name_only(Some("#!/usr/bin/env python\necho ran >> ../ran"))]
+fn husky_runs_what_people_write(#[case] content: Option<&str>) {
+    let place = Place::new();
+    place.test.git(&["config", "core.hooksPath", ".husky/_"]);
+    write(&place, ".husky/_/h", HUSKY_9, 0o644);
+    write(&place, ".husky/_/post-commit", "#!/usr/bin/env sh\n. \"$(dirname \"$0\")/h\"", 0o755);
+    if let Some(content) = content {
+        write(&place, ".husky/post-commit", content, 0o644);
+    }
+    let before = state(&file(&place, ".husky"));
+    let said = place.revdeck(&["hook", "install", "git"]);
+    assert!(said.contains(".husky/post-commit") && said.contains("husky"), "{said}");
+    assert_eq!(status(&place)["manager"], "husky");
+    let commit = commit(&place, "one");
+    asked(&place, &commit);
+    assert_eq!(ran(&place), content.iter().len());
+    place.revdeck(&["hook", "uninstall", "git"]);
+    assert_eq!(state(&file(&place, ".husky")), before);
+}
+
+#[test]
+fn the_husky_of_before_asks_once() {
+    let place = Place::new();
+    place.test.git(&["config", "core.hooksPath", ".husky"]);
+    write(&place, ".husky/_/husky.sh", HUSKY_8, 0o644);
+    let hook = "#!/usr/bin/env sh\n. \"$(dirname -- \"$0\")/_/husky.sh\"\n\necho ran >> ../ran\n";
+    write(&place, ".husky/post-commit", hook, 0o755);
+    // Who is called tells it.
+    let program = write(&place, "../revdeck", "#!/bin/sh\necho \"$@\" >> ../called\n", 0o755);
+    let call = Call::new(&program, None).expect("a call");
+    assert_eq!(repo(&place).install_hook(&call, Really::Do).expect("installed").done, Done::Added);
+    commit(&place, "one");
+    assert_eq!(ran(&place), 1);
+    let called = fs::read_to_string(file(&place, "../called")).expect("called");
+    assert_eq!(called, "hook run post-commit\n");
+    repo(&place).uninstall_hook(Really::Do).expect("removed");
+    assert_eq!(fs::read_to_string(file(&place, ".husky/post-commit")).expect("the hook"), hook);
+}
+
+#[rstest]
+#[case::new(None, true)]
+#[case::there(Some("pre-push:\n  commands:\n    x:\n      run: \"true\""), true)]
+#[case::of_windows(Some("colors: false\r\n"), true)]
+#[case::has_its_own(Some("post-commit:\n  jobs: []\n"), false)]
+fn lefthook_is_told_in_its_local_settings(#[case] local: Option<&str>, #[case] taken: bool) {
+    let place = Place::new();
+    write(&place, "lefthook.yml", "post-commit:\n  commands:\n    x:\n      run: \"true\"\n", 0o644);
+    // Plays lefthook: runs what stands there for this hook.
+    let run = "#!/bin/sh\n# LEFTHOOK\nsed -n 's/^        //p' lefthook-local.yml | tr -d '\\r' | sh\n";
+    write(&place, HOOK, run, 0o755);
+    if let Some(local) = local {
+        write(&place, "lefthook-local.yml", local, 0o640);
+    }
+    let settings = file(&place, "lefthook-local.yml");
+    let before =
+        (settings.exists().then(|| (mode(&settings), fs::read(&settings).ok())), fs::read(file(&place, HOOK)).ok());
+    let output = place.test.revdeck(&["hook", "install", "git"]);
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(if taken { 0 } else { 2 }), "{said}");
+    if taken {
+        assert_eq!(status(&place)["manager"], "lefthook");
+        let commit = commit(&place, "one");
+        asked(&place, &commit);
+    } else {
+        assert!(said.contains("post-commit of its own") && said.contains("revdeck hook run post-commit"), "{said}");
+    }
+    place.revdeck(&["hook", "uninstall", "git"]);
+    let after =
+        (settings.exists().then(|| (mode(&settings), fs::read(&settings).ok())), fs::read(file(&place, HOOK)).ok());
+    assert_eq!(after, before);
+}
+
+#[test]
+fn pre_commit_runs_it_before_its_own() {
+    let place = Place::new();
+    // Plays pre-commit: runs the legacy hook if there is one, then its own.
+    let content = "#!/usr/bin/env bash\n# File generated by pre-commit: https://pre-commit.com\n\
+                   [ -x \"$0.legacy\" ] && \"$0.legacy\"\necho ran >> ../ran\n";
+    write(&place, HOOK, content, 0o755);
+    let before = state(&file(&place, ".git/hooks"));
+    let said = place.revdeck(&["hook", "install", "git"]);
+    assert!(said.contains("post-commit.legacy: made"), "{said}");
+    let commit = commit(&place, "one");
+    asked(&place, &commit);
+    assert_eq!(ran(&place), 1);
+    place.revdeck(&["hook", "uninstall", "git"]);
+    assert_eq!(state(&file(&place, ".git/hooks")), before);
+    // Its uninstall moves the legacy hook to where git looks: still ours.
+    place.revdeck(&["hook", "install", "git"]);
+    fs::rename(file(&place, ".git/hooks/post-commit.legacy"), file(&place, HOOK)).expect("moved");
+    assert_eq!(status(&place)["installed"], true);
+    place.revdeck(&["hook", "uninstall", "git"]);
+    assert!(!file(&place, HOOK).exists());
+}
+
+#[test]
+fn worktrees_share_the_hook() {
+    let place = Place::new();
+    place.test.git(&["worktree", "add", "-q", "../other", "-b", "other"]);
+    let other = place.test.home().with_file_name("other").canonicalize().expect("a worktree");
+    place.revdeck(&["-C", other.to_str().expect("a name"), "hook", "install", "git"]);
+    let one = asked(&place, &commit(&place, "one"));
+    fs::write(other.join("job.py"), "def load(items=[]):\n    return items\n").expect("a file");
+    for arguments in [&["add", "-A"][..], &["commit", "-q", "-m", "other"]] {
+        let status = place.test.command("git").current_dir(&other).args(arguments).status().expect("git starts");
+        assert!(status.success());
+    }
+    let head = place.test.git(&["rev-parse", "other"]);
+    let two = asked(&place, head.trim());
+    assert_eq!(Path::new(&one.worktree), place.test.repo().canonicalize().expect("there"));
+    assert_eq!((Path::new(&two.worktree), two.branch.as_str()), (other.as_path(), "other"));
+}
+
+#[test]
+fn where_nobody_can_commit_or_write_it_says_so() {
+    let place = Place::new();
+    place.test.git(&["clone", "-q", "--bare", ".", "../bare"]);
+    let output = place.test.revdeck(&["-C", "../bare", "hook", "install", "git"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no working tree"));
+
+    // A folder that cannot be made stands for one that cannot be written to: root may write to all of those.
+    let hooks = file(&place, ".git/hooks");
+    let _ = fs::remove_dir_all(&hooks);
+    fs::write(&hooks, "").expect("a file");
+    let output = place.test.revdeck(&["hook", "install", "git"]);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::remove_file(&hooks).expect("removed");
+    if !rustix::process::getuid().is_root() {
+        fs::create_dir(&hooks).expect("a folder");
+        fs::set_permissions(&hooks, fs::Permissions::from_mode(0o555)).expect("a mode");
+        let output = place.test.revdeck(&["hook", "install", "git"]);
+        assert_eq!(output.status.code(), Some(3));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("nothing was changed"));
+    }
+    // What would be in the way of moving a hook aside is named.
+    let _ = fs::remove_dir_all(&hooks);
+    write(&place, HOOK, "#!/usr/bin/python3\n", 0o755);
+    let aside = write(&place, ".git/hooks/post-commit.before-revdeck", "", 0o644);
+    let call = Call::new(Path::new("/opt/revdeck"), None).expect("a call");
+    let error = repo(&place).install_hook(&call, Really::Do).expect_err("refused");
+    assert!(
+        matches!(error, HookError::AsideTaken { aside: found, .. } if found == aside.canonicalize().expect("there"))
+    );
+}
+
+#[test]
+fn a_rebase_asks_for_nothing() {
+    let place = Place::new();
+    let base = place.test.git(&["rev-parse", "HEAD"]);
+    commit(&place, "one");
+    commit(&place, "two");
+    place.test.git(&["checkout", "-q", "-b", "side", base.trim()]);
+    commit(&place, "three");
+    let program = write(
+        &place,
+        "../revdeck",
+        format!("#!/bin/sh\necho called >> ../called\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_revdeck")),
+        0o755,
+    );
+    let call = Call::new(&program, Some(&place.test.home())).expect("a call");
+    repo(&place).install_hook(&call, Really::Do).expect("installed");
+    place.test.git(&["rebase", "-q", "main"]);
+    assert!(fs::read_to_string(file(&place, "../called")).is_ok(), "git runs the hook for commits that it picks");
+    let after = commit(&place, "four");
+    asked(&place, &after);
+    let runs = place.runs().into_iter().filter(|run| run.source == Source::Hook).count();
+    assert_eq!(runs, 1, "only what was committed afterwards");
+}
+
+#[test]
+fn nothing_of_the_hook_reaches_the_reviewer() {
+    let place = Place::new();
+    let said = place.test.home().join("environment");
+    let script = format!("#!/bin/sh\nenv > '{}'\ncat > /dev/null\necho '{{\"findings\": []}}'\n", said.display());
+    let agent = write(&place, "../agent", script, 0o755);
+    place.settings(&format!(
+        "default_reviewer = \"agent\"\n[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n",
+        agent.canonicalize().expect("there").display()
+    ));
+    place.revdeck(&["hook", "install", "git"]);
+    place.modules("one", 1);
+    place.test.git(&["add", "-A"]);
+    place.modules("two", 1);
+    place.test.git(&["add", "-N", "two"]);
+    // git has an index of its own for this, and it is gone afterwards. No HOME, nothing but what git needs.
+    let commit = place
+        .test
+        .command("git")
+        .env_remove("HOME")
+        .env_remove("REVDECK_HOME")
+        .env_remove("LANG")
+        .env("GIT_LITERAL_PATHSPECS", "1")
+        .args(["-c", "user.useConfigOnly=false", "commit", "-q", "-m", "one", "--only", "one/module_0.py"])
+        .output()
+        .expect("git starts");
+    assert!(commit.status.success() && commit.stderr.is_empty(), "{}", String::from_utf8_lossy(&commit.stderr));
+    let head = place.test.git(&["rev-parse", "HEAD"]);
+    let run = asked(&place, head.trim());
+    assert_eq!(run.changed_paths, ["one/module_0.py"]);
+    let environment = fs::read_to_string(said).expect("the reviewer ran");
+    for name in ["GIT_DIR=", "GIT_INDEX_FILE=", "GIT_PREFIX=", "GIT_CONFIG_PARAMETERS="] {
+        assert!(!environment.contains(name), "{name} in {environment}");
+    }
+}
+
+#[test]
+fn a_repository_that_only_git_was_told_of_is_reviewed() {
+    let place = Place::new();
+    let (git_dir, work_tree) = (place.test.home().with_file_name("dotfiles"), place.test.home().with_file_name("dots"));
+    fs::create_dir_all(&work_tree).expect("a folder");
+    let git = |arguments: &[&str]| {
+        let mut command = place.test.command("git");
+        command.current_dir(&work_tree).arg("--git-dir").arg(&git_dir).arg("--work-tree").arg(&work_tree);
+        let output = command.args(arguments).output().expect("git starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    git(&["init", "-q"]);
+    let mut install = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
+    install.current_dir(&work_tree).env("GIT_DIR", &git_dir).env("GIT_WORK_TREE", &work_tree);
+    assert!(install.args(["hook", "install", "git"]).output().expect("revdeck starts").status.success());
+    fs::write(work_tree.join("job.py"), "def load(items=[]):\n    return items\n").expect("a file");
+    git(&["add", "job.py"]);
+    git(&["commit", "-q", "-m", "one"]);
+    let head = git(&["rev-parse", "HEAD"]);
+    let runs = || {
+        let mut command = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
+        command.current_dir(&work_tree).env("GIT_DIR", &git_dir).env("GIT_WORK_TREE", &work_tree);
+        let output = command.args(["runs", "--format", "json"]).output().expect("revdeck starts");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let run =
+        wait_for("the run of the hook", || Some(runs()["runs"][0].clone()).filter(|run| run["status"] == "completed"));
+    assert_eq!((&run["snapshot_commit"], &run["source"]), (&Value::from(head), &Value::from("hook")));
+}
+
+#[test]
+fn a_hook_that_fails_troubles_nobody() {
+    let place = Place::new();
+    // The program is gone, and there is none in PATH.
+    let call = Call::new(Path::new("/nowhere/it's/revdeck"), None).expect("a call");
+    repo(&place).install_hook(&call, Really::Do).expect("installed");
+    assert_eq!(status(&place)["files"][0]["program"], "/nowhere/it's/revdeck");
+    assert_eq!(status(&place)["files"][0]["program_exists"], false);
+    let quiet = |name: &str, path: Option<&Path>| {
+        place.modules(name, 1);
+        place.test.git(&["add", "-A"]);
+        let mut command = place.test.command("git");
+        if let Some(path) = path {
+            let all = std::env::var_os("PATH").unwrap_or_default();
+            let all = std::env::join_paths([path.to_owned()].into_iter().chain(std::env::split_paths(&all)));
+            command.env("PATH", all.expect("a path"));
+        }
+        let output = command.args(["commit", "-q", "-m", name]).output().expect("git starts");
+        assert!(output.status.success());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "not a word");
+        place.test.git(&["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    quiet("one", None);
+    assert_eq!(place.runs().len(), 0);
+    // There is one in PATH.
+    let folder = place.test.home().with_file_name("bin");
+    fs::create_dir_all(&folder).expect("a folder");
+    symlink(env!("CARGO_BIN_EXE_revdeck"), folder.join("revdeck")).expect("a link");
+    let two = quiet("two", Some(&folder));
+    asked(&place, &two);
+    // Settings that nobody can read are written down.
+    place.revdeck(&["hook", "install", "git"]);
+    place.settings("max_parallel_runs = \"none\"\n");
+    quiet("three", None);
+    let log = place.test.home().join("logs/hook.log");
+    let said = wait_for("a line in the log", || fs::read_to_string(&log).ok().filter(|text| text.ends_with('\n')));
+    assert!(said.contains("max_parallel_runs"), "{said}");
+    assert_eq!(mode(&log), 0o600);
+}
+
+#[test]
+fn a_test_environment_has_no_hooks_of_its_own() {
+    // What the tests above rest on.
+    let test = TestEnvironment::new();
+    let repo = Repo::discover(&test.repo()).expect("a repository");
+    let standing = repo.hook_standing().expect("a repository");
+    assert_eq!((standing.present.len(), standing.manager.ok()), (0, Some(Manager::Git)));
+}
+
+/// Nobody asked for what a hook asks for: it is held back as what a watcher asks for is.
+#[test]
+fn a_snooze_holds_the_hook_back_and_not_a_person() {
+    let place = Place::new();
+    place.revdeck(&["hook", "install", "git"]);
+    place.revdeck(&["snooze", "2h"]);
+    let quiet = commit(&place, "quiet");
+    let log = place.test.home().join("logs/hook.log");
+    wait_for("a word about it", || {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        said.lines().any(|line| line.contains(&format!("{quiet} is not reviewed: snoozed"))).then_some(())
+    });
+    assert_eq!(place.runs(), []);
+    place.review(&["--commit", &quiet, "--wait"]);
+    place.revdeck(&["snooze", "off"]);
+    let heard = commit(&place, "heard");
+    assert_eq!(asked(&place, &heard).source, Source::Hook);
+}

@@ -1,0 +1,140 @@
+//! Integration tests: what killed processes leave is set right on start, and told once.
+
+use std::fs;
+use std::io::Write as _;
+
+use revdeck::config::Paths;
+use revdeck::domain::{RunEvent, RunId, RunStatus};
+use revdeck::git::Repo;
+use revdeck::store::{Leftover, News};
+use rustix::process::Signal;
+
+use crate::runner::place::{Place, signal, wait_for};
+
+fn id(number: usize) -> RunId {
+    format!("ar_01JAAAAAAAAAAAAAAAAAAAA{number:03}").parse().expect("an id")
+}
+
+/// What a command says beside its answer.
+fn said(place: &Place, arguments: &[&str]) -> String {
+    let output = place.test.revdeck(arguments);
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A run whose worker is killed in the middle.
+fn killed(place: &Place, folder: &str) -> RunId {
+    let commit = place.commit_modules(folder, 150);
+    let run = place.review(&["--commit", &commit]);
+    let worker = wait_for("its worker", || place.worker(&run));
+    signal(worker, Signal::KILL);
+    wait_for("its lock", || (!place.store().is_live(&run).expect("the lock")).then_some(()));
+    run
+}
+
+#[test]
+fn leftovers_go_and_are_told_once() {
+    let place = Place::new();
+    let store = place.store();
+    let checkouts = Paths::below(&place.test.home()).cache.join("checkouts").join(&store.info().key);
+    let live = id(1);
+    let _lock = store.lock_run(&live).expect("locked").expect("free");
+    for run in [&live, &id(2), &id(3)] {
+        fs::create_dir_all(checkouts.join(run.as_str()).join("src")).expect("a folder");
+    }
+    assert_eq!(said(&place, &["runs"]), "note: 2 leftover worktrees removed\n");
+    assert_eq!(said(&place, &["runs"]), "", "told once");
+    assert!(checkouts.join(live.as_str()).exists(), "nobody takes it from under a worker");
+    assert_eq!(fs::read_dir(&checkouts).expect("the folder").count(), 1);
+}
+
+#[test]
+fn a_run_that_was_never_recorded_leaves_nothing_and_nobody_elses_snapshot_goes() {
+    let place = Place::new();
+    let (store, repo) = (place.store(), Repo::discover(&place.test.repo()).expect("a repository"));
+    let head = repo.head();
+    // One of another home: its run is in no record of ours.
+    let (half_made, elsewhere) = (id(1), id(2));
+    let die = |run: &RunId| {
+        store
+            .locked(|locked| {
+                locked.begin_run(run)?;
+                let note = RunEvent::Note { text: "a note".to_owned() };
+                store.journal(run)?.append(revdeck::domain::Time::UNIX_EPOCH, note)
+            })
+            .expect("begun");
+        repo.keep(run, &head).expect("kept");
+    };
+    repo.keep(&elsewhere, &head).expect("kept");
+    die(&half_made);
+    assert_eq!(said(&place, &["runs"]), "note: 1 leftover snapshot released\n");
+    assert_eq!(said(&place, &["runs"]), "");
+    assert_eq!(repo.kept().expect("listed"), std::slice::from_ref(&elsewhere));
+    assert_eq!(fs::read_dir(store.root().join("events")).map_or(0, Iterator::count), 0, "its journal is gone");
+
+    // One that came to be recorded: whoever died, died after it.
+    let run = place.review(&["--commit", "HEAD", "--wait"]);
+    assert!(!store.has_begun(), "a request cleans up after itself");
+    store.locked(|locked| locked.begin_run(&run)).expect("begun");
+    assert_eq!(said(&place, &["runs"]), "");
+    assert!(!store.has_begun());
+    assert_eq!(repo.kept().expect("listed"), [elsewhere, run]);
+}
+
+#[test]
+fn what_a_process_without_a_person_settles_is_told_at_the_next_start() {
+    let place = Place::new();
+    let run = killed(&place, "one");
+    // A hook asks for something else, and finds the dead worker on its way.
+    place.revdeck(&["hook", "run", "post-commit", "--commit", "HEAD~1"]);
+    assert!(place.run(&run).attempt <= 2);
+    assert_eq!(said(&place, &["runs"]), "note: 1 run resumed\n");
+    let notes: Vec<String> = place
+        .events(&run)
+        .into_iter()
+        .filter_map(|event| match event {
+            RunEvent::Note { text } => Some(text),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(notes, ["worker died in attempt 1 of 3; resumed"], "the details are in the run's journal");
+    assert_eq!(place.ended(&run).status, RunStatus::Completed);
+    assert_eq!(said(&place, &["runs"]), "");
+}
+
+#[test]
+fn a_review_tells_what_it_found_on_its_way() {
+    let place = Place::new();
+    let run = killed(&place, "one");
+    assert_eq!(said(&place, &["review", "--commit", "HEAD~1"]), "note: 1 run resumed\n");
+    assert_eq!(said(&place, &["runs"]), "");
+    place.ended(&run);
+}
+
+#[test]
+fn news_have_an_end_and_survive_torn_lines() {
+    let place = Place::new();
+    let store = place.store();
+    let lost = |number: usize| News::Run {
+        run_id: id(number),
+        status: RunStatus::Lost,
+        cause: "worker died in turn 7".to_owned(),
+        findings: 4,
+    };
+    assert_eq!(store.take_news().expect("read"), []);
+    assert!(!store.root().exists(), "a look makes nothing");
+    store.tell_later(&[lost(1)]).expect("told");
+    let path = store.root().join("news.ndjson");
+    let mut file = fs::OpenOptions::new().append(true).open(&path).expect("the file");
+    file.write_all(b"{\"news\":\"run\",\"run_").expect("torn");
+    let worktree = News::Removed { leftover: Leftover::Worktree, count: 1 };
+    store.tell_later(std::slice::from_ref(&worktree)).expect("told");
+    assert_eq!(store.take_news().expect("read"), [lost(1), worktree]);
+    assert_eq!(store.take_news().expect("read"), []);
+    for number in 0..1000 {
+        store.tell_later(&[lost(number)]).expect("told");
+    }
+    assert!(fs::metadata(&path).expect("the file").len() <= 48 << 10);
+    let news = store.take_news().expect("read");
+    assert!(news.len() > 100 && news.last() == Some(&lost(999)), "{}", news.len());
+    assert!(store.verify().expect("read").is_clean());
+}

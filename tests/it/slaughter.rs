@@ -1,0 +1,387 @@
+//! Whatever revdeck starts is killed at random points while all of it is in use: nothing is lost, nothing is stuck, no
+//! process and no worktree stays behind. By hand, because it takes minutes:
+//!
+//! ```sh
+//! cargo test --test it slaughter -- --ignored --nocapture
+//! ```
+//!
+//! `REVDECK_TEST_KILLS` (500) processes in at most `REVDECK_TEST_SECONDS` (900), drawn with `REVDECK_TEST_SEED`. Who is
+//! hit when is for the machine to say as well, so a seed says only what is tried.
+//!
+//! [`ROLES`] says who is killed. Keepers are not: what they keep is ended by their worker when they are, and by nobody when
+//! both are killed at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use revdeck::config::Paths;
+use revdeck::domain::{ErrorClass, FindingId, RunId, RunStatus};
+use revdeck::git::Repo;
+use rustix::process::Signal;
+
+use crate::runner::place::{Place, pid, wait_for};
+
+/// A sort of process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    Worker,
+    Cockpit,
+    /// `revdeck review`, `runs`, `triage`: whoever asks.
+    Command,
+    Watcher,
+}
+
+/// Who is killed, in which shares.
+const ROLES: [(Role, u64); 4] = [(Role::Worker, 6), (Role::Cockpit, 2), (Role::Command, 2), (Role::Watcher, 2)];
+const COMMITS: usize = 6;
+const COCKPITS: usize = 2;
+const ASKERS: usize = 2;
+const KILLERS: u64 = 3;
+/// Runs that wait at most before no more is asked for.
+const QUEUE: usize = 4;
+/// What a cockpit is made to do: move, decide, take back, ask for a review.
+const KEYS: [&str; 8] = ["j", "k", "a", "u", "1", "2", "r\r", "o"];
+
+fn variable(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// A generator of numbers (xorshift) that is the same everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit.max(1)
+    }
+}
+
+/// A process of ours.
+#[derive(PartialEq, Eq)]
+struct Process {
+    number: u32,
+    /// Its arguments, the program first.
+    words: Vec<String>,
+}
+
+impl Process {
+    fn role(&self) -> Option<Role> {
+        if self
+            .words
+            .first()
+            .is_none_or(|program| program != env!("CARGO_BIN_EXE_revdeck") && program != "/proc/self/exe")
+        {
+            return None;
+        }
+        match self.words.get(1).map(String::as_str) {
+            None => Some(Role::Cockpit),
+            Some("worker") => Some(Role::Worker),
+            Some("watch") => Some(Role::Watcher),
+            Some("keep") => None,
+            Some(_) => Some(Role::Command),
+        }
+    }
+}
+
+/// Every process that has the place's home in its environment, whatever it is.
+fn processes(place: &Place) -> Vec<Process> {
+    let mark = format!("REVDECK_HOME={}", place.test.home().display());
+    let ourselves = std::process::id();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let Some(number) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if number == ourselves || !environment.split(|byte| *byte == 0).any(|pair| pair == mark.as_bytes()) {
+            continue;
+        }
+        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<String> =
+            words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        // Who has ended and waits to be collected has none.
+        if !words.is_empty() {
+            found.push(Process { number, words });
+        }
+    }
+    found
+}
+
+/// What all threads share.
+struct Hunt {
+    place: Place,
+    commits: Vec<String>,
+    kills: usize,
+    until: Instant,
+    stop: AtomicBool,
+    killed: Mutex<BTreeMap<Role, usize>>,
+    /// How long a worker takes that nobody disturbs.
+    attempt: Duration,
+    /// The findings that journals held when their workers were killed.
+    recorded: Mutex<BTreeMap<RunId, BTreeSet<FindingId>>>,
+    /// Decisions that a command said are stored.
+    decided: Mutex<BTreeSet<String>>,
+}
+
+impl Hunt {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Asks for reviews by both reviewers, lists, decides.
+fn ask(hunt: &Hunt, mut dice: Dice) {
+    while !hunt.is_over() {
+        let waiting = hunt.place.runs().iter().filter(|run| run.status == RunStatus::Pending).count();
+        let commit = &hunt.commits[dice.below(COMMITS as u64) as usize];
+        let open = hunt.place.store().view().ok().and_then(|view| {
+            let index = dice.below(view.finding_count() as u64) as usize;
+            (index < view.finding_count()).then(|| view.finding(index).id.to_owned())
+        });
+        let finding = open.unwrap_or_default();
+        let arguments: Vec<&str> = match dice.below(8) {
+            0 => vec!["runs", "-n", "1"],
+            1 if !finding.is_empty() => vec!["triage", &finding, "dismissed", "--reason", "on purpose"],
+            2 | 3 if waiting < QUEUE => vec!["review", "--commit", commit, "--reviewer", "agent", "--force"],
+            4 if waiting < QUEUE => vec!["review", "--commit", commit],
+            _ if waiting < QUEUE => vec!["review", "--commit", commit, "--force"],
+            _ => vec!["findings"],
+        };
+        let mut command = hunt.place.test.command(env!("CARGO_BIN_EXE_revdeck"));
+        command.args(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let status = command.status().expect("revdeck starts");
+        if arguments[0] == "triage" && status.success() {
+            hunt.decided.lock().expect("a lock").insert(finding.clone());
+        }
+    }
+}
+
+/// Keeps a cockpit open and types into it.
+fn sit(hunt: &Hunt, mut dice: Dice) {
+    while !hunt.is_over() {
+        let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_revdeck"));
+        command.cwd(hunt.place.test.repo());
+        command.env_clear();
+        for (name, value) in hunt.place.test.command("true").get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.env("TERM", "xterm-256color");
+        let mut child = pair.slave.spawn_command(command).expect("revdeck starts");
+        drop(pair.slave);
+        let mut output = pair.master.try_clone_reader().expect("a reader");
+        let mut keys = pair.master.take_writer().expect("a writer");
+        std::thread::scope(|scope| {
+            scope.spawn(move || while output.read(&mut [0; 8192]).is_ok_and(|count| count > 0) {});
+            while child.try_wait().expect("a status").is_none() {
+                if hunt.is_over() {
+                    let _ = child.kill();
+                }
+                let _ = keys.write_all(KEYS[dice.below(KEYS.len() as u64) as usize].as_bytes());
+                std::thread::sleep(Duration::from_millis(30));
+            }
+            drop((keys, pair.master));
+        });
+    }
+}
+
+/// Keeps a watcher at work.
+fn watch(hunt: &Hunt) {
+    while !hunt.is_over() {
+        let mut child = hunt.place.start(&["watch"]);
+        while child.try_wait().expect("a status").is_none() {
+            if hunt.is_over() {
+                let _ = child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn kill(hunt: &Hunt, mut dice: Dice) {
+    let shares: u64 = ROLES.into_iter().map(|(_, share)| share).sum();
+    let is_open = |role: Role, share: u64| {
+        let killed = hunt.killed.lock().expect("a lock").get(&role).copied().unwrap_or(0);
+        killed < hunt.kills * share as usize / shares as usize
+    };
+    while ROLES.into_iter().any(|(role, share)| is_open(role, share)) && Instant::now() < hunt.until {
+        let wanted: Vec<Role> =
+            ROLES.into_iter().filter(|(role, share)| is_open(*role, *share)).map(|(role, _)| role).collect();
+        let role = wanted[dice.below(wanted.len() as u64) as usize];
+        let mut victims = processes(&hunt.place);
+        victims.retain(|process| process.role() == Some(role));
+        if victims.is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+            continue;
+        }
+        let victim = victims.swap_remove(dice.below(victims.len() as u64) as usize);
+        // At any moment from its beginning to its end.
+        std::thread::sleep(Duration::from_micros(dice.below(hunt.attempt.as_micros() as u64 * 3 / 2)));
+        let is_there = processes(&hunt.place).iter().any(|process| process == &victim);
+        if !is_there || rustix::process::kill_process(pid(victim.number), Signal::KILL).is_err() {
+            continue;
+        }
+        *hunt.killed.lock().expect("a lock").entry(role).or_default() += 1;
+        let run = victim.words.get(2).and_then(|word| word.parse::<RunId>().ok());
+        if let Some(run) = run.filter(|_| role == Role::Worker) {
+            let journalled = hunt.place.journalled(&run);
+            hunt.recorded.lock().expect("a lock").entry(run).or_default().extend(journalled);
+        }
+    }
+}
+
+/// A program that reviews: takes its time, starts somebody who would stay, and reports one finding.
+fn agent(place: &Place) {
+    let script = place.test.home().join("agent");
+    let finding = r#"{"path":"PATH","line_start":4,"line_end":5,"quoted_code":"    except:\n        pass","kind":"LOGIC","severity":"high","confidence":"high","priority":1,"title":"All is swallowed","explanation":"An error is lost."}"#;
+    let text = format!(
+        "#!/bin/sh\ncat > prompt\nsleep 600 &\n(setsid sleep 600 &)\nsleep 0.0$(($$ % 10))\n\
+         path=$(grep -o 'm[0-9]*/module_[0-9]*.py' prompt | head -n 1)\n\
+         cat <<'END' | sed \"s|PATH|$path|\"\n```json\n{{\"findings\": [{finding}]}}\n```\nEND\n"
+    );
+    fs::create_dir_all(place.test.home()).expect("a folder");
+    fs::write(&script, text).expect("a script");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a mode");
+    place.settings(&format!(
+        "max_parallel_runs = 4\n[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n",
+        script.display()
+    ));
+}
+
+#[test]
+#[ignore = "takes minutes"]
+#[allow(clippy::print_stdout, reason = "how many were killed is what one looks for")]
+fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
+    let seed = variable("REVDECK_TEST_SEED", 0x5eed) as u64;
+    let place = Place::new();
+    agent(&place);
+    let commits: Vec<String> = (0..COMMITS).map(|number| place.commit_modules(&format!("m{number}"), 34)).collect();
+    let mut expected: BTreeMap<(String, String), BTreeSet<FindingId>> = BTreeMap::new();
+    let mut attempt = Duration::ZERO;
+    for commit in &commits {
+        for reviewer in ["builtin", "agent"] {
+            let begun = Instant::now();
+            let run = place.review(&["--commit", commit, "--reviewer", reviewer, "--wait"]);
+            let found = place.finding_ids(&run);
+            attempt = attempt.max(begun.elapsed());
+            assert!(!found.is_empty(), "{reviewer}: {}", place.run(&run).summary);
+            expected.insert((place.run(&run).snapshot_commit, reviewer.to_owned()), found);
+        }
+    }
+    let head = place.test.git(&["rev-parse", "HEAD"]);
+    let hunt = Hunt {
+        place,
+        commits,
+        kills: variable("REVDECK_TEST_KILLS", 500),
+        until: Instant::now() + Duration::from_secs(variable("REVDECK_TEST_SECONDS", 900) as u64),
+        stop: AtomicBool::new(false),
+        killed: Mutex::default(),
+        attempt,
+        recorded: Mutex::default(),
+        decided: Mutex::default(),
+    };
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let dice = |number: u64| Dice(seed * 64 + 1 + number);
+        for number in 0..ASKERS as u64 {
+            let hunt = &hunt;
+            scope.spawn(move || ask(hunt, dice(number)));
+        }
+        for number in 0..COCKPITS as u64 {
+            let hunt = &hunt;
+            scope.spawn(move || sit(hunt, dice(16 + number)));
+        }
+        scope.spawn(|| watch(&hunt));
+        let killers: Vec<_> = (0..KILLERS)
+            .map(|number| {
+                scope.spawn({
+                    let hunt = &hunt;
+                    move || kill(hunt, dice(32 + number))
+                })
+            })
+            .collect();
+        let ended: Vec<_> = killers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        hunt.stop.store(true, Ordering::Relaxed);
+        ended.into_iter().for_each(|ended| ended.expect("a killer ends"));
+    });
+    let hunted = begun.elapsed();
+
+    // Nothing is stuck.
+    let Hunt { place, killed, recorded, decided, .. } = &hunt;
+    wait_for("the end of all runs", || {
+        place.revdeck(&["runs", "-n", "1"]);
+        place.runs().iter().all(|run| run.status.is_terminal()).then_some(())
+    });
+    // No orphan: the last workers end, and nobody else is left.
+    let settled = Instant::now();
+    wait_for("the end of all processes", || processes(place).is_empty().then_some(()));
+    let settled = settled.elapsed();
+
+    // Nothing is lost, nothing is there twice.
+    let runs = place.runs();
+    let recorded = recorded.lock().expect("a lock");
+    for run in &runs {
+        let hint =
+            format!("{} {} by {} in attempt {}: {}", run.run_id, run.status, run.reviewer, run.attempt, run.summary);
+        let (journalled, findings) = (place.journalled(&run.run_id), place.finding_ids(&run.run_id));
+        if let Some(recorded) = recorded.get(&run.run_id) {
+            assert!(recorded.is_subset(&journalled), "a recorded finding is gone from the journal: {hint}");
+        }
+        let Some(expected) = expected.get(&(run.snapshot_commit.clone(), run.reviewer.clone())) else { continue };
+        let held: BTreeSet<FindingId> = place
+            .output(&run.run_id)
+            .map(|output| output.held_back.into_iter().map(|held| held.finding.finding_id).collect())
+            .unwrap_or_default();
+        let all: BTreeSet<FindingId> = findings.union(&held).cloned().collect();
+        match run.status {
+            RunStatus::Completed => assert_eq!(&all, expected, "{hint}"),
+            RunStatus::Lost => assert!(all.is_subset(expected) && run.attempt == 3, "{hint}"),
+            // Three workers were killed before they had begun.
+            RunStatus::Failed => assert_eq!(run.error_class, Some(ErrorClass::WorkerDied), "{hint}"),
+            RunStatus::Cancelled | RunStatus::Superseded | RunStatus::Skipped => {}
+            _ => panic!("{hint}"),
+        }
+    }
+    let log = place.store().triage_log().expect("read");
+    for finding in decided.lock().expect("a lock").iter() {
+        assert!(log.iter().any(|line| line.finding_id.as_str() == finding), "the decision about {finding} is lost");
+    }
+
+    // No worktree, no snapshot without a run, and the repository is the user's.
+    let checkouts = Paths::below(&place.test.home()).cache.join("checkouts").join(&place.store().info().key);
+    let left: Vec<_> = fs::read_dir(&checkouts).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    assert_eq!(left, Vec::<std::path::PathBuf>::new(), "worktrees stay behind");
+    assert!(!place.store().has_begun());
+    let known: BTreeSet<&RunId> = runs.iter().map(|run| &run.run_id).collect();
+    let kept = Repo::discover(&place.test.repo()).and_then(|repo| repo.kept()).expect("listed");
+    assert!(kept.iter().all(|run| known.contains(run)), "a snapshot of a run that nobody knows");
+    assert_eq!(place.test.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(place.test.git(&["status", "--porcelain"]), "");
+    let problems = place.store().repair().expect("read").problems.len();
+    assert!(place.store().verify().expect("read").is_clean());
+
+    let count = |status| runs.iter().filter(|run| run.status == status).count();
+    let killed = killed.lock().expect("a lock");
+    println!(
+        "{} killed in {:.0} s: {killed:?}; {} runs: {} completed, {} lost, {} failed before they began; {} decisions; {problems} torn lines; \
+         the last process was gone {:.1} s after the last run (seed {seed})",
+        killed.values().sum::<usize>(),
+        hunted.as_secs_f64(),
+        runs.len(),
+        count(RunStatus::Completed),
+        count(RunStatus::Lost),
+        count(RunStatus::Failed),
+        decided.lock().expect("a lock").len(),
+        settled.as_secs_f64(),
+    );
+    assert!(killed.values().sum::<usize>() > hunt.kills / 20, "only few could be killed");
+}

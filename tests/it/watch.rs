@@ -1,0 +1,408 @@
+//! Integration tests: watching. Real repositories, real watchers, real git; a test waits for what a watcher says or the
+//! store holds, and that something does not happen shows by what happens after it.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+
+use revdeck::domain::{RunRecord, Source};
+use revdeck::store::Watcher;
+use rustix::process::Signal;
+
+use crate::runner::place::{Place, signal, wait_for};
+
+/// Nothing waits longer than it has to.
+const AT_ONCE: &str = "[watch]\nquiet_seconds = 0\ninterval_seconds = 0\n";
+
+/// A watcher in the foreground.
+struct Watching {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+    seen: usize,
+}
+
+impl Watching {
+    /// Starts one and waits until it watches.
+    fn start(place: &Place, arguments: &[&str]) -> Self {
+        let mut command = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
+        command.args(["watch"]).args(arguments).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = command.spawn().expect("revdeck starts");
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let (output, said) = (child.stdout.take().expect("a pipe"), Arc::clone(&lines));
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                // Without the time of day.
+                said.lock().expect("a lock").push(line.split_once("  ").map_or("", |(_, text)| text).to_owned());
+            }
+        });
+        let mut watching = Self { child, lines, seen: 0 };
+        watching.says("watching ");
+        watching
+    }
+
+    /// Waits for a line with this text, behind those that were waited for before; the lines up to it.
+    fn says(&mut self, text: &str) -> Vec<String> {
+        let lines = Arc::clone(&self.lines);
+        let from = self.seen;
+        let found = wait_for(&format!("{text:?} after {:?}", lines.lock().expect("a lock")), || {
+            let lines = lines.lock().expect("a lock");
+            lines[from..].iter().position(|line| line.contains(text)).map(|at| lines[from..=from + at].to_vec())
+        });
+        self.seen += found.len();
+        found
+    }
+
+    /// As [`Watching::says`], and nothing else before it.
+    fn says_only(&mut self, text: &str) -> String {
+        let said = self.says(text);
+        assert_eq!(said.len(), 1, "{said:?}");
+        said.into_iter().next().unwrap_or_default()
+    }
+
+    fn ends(mut self) -> Vec<String> {
+        let status = wait_for("the end of the watcher", || self.child.try_wait().expect("a status"));
+        assert!(status.success(), "{status}");
+        self.says("ended")
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn place(settings: &str) -> Place {
+    let place = Place::new();
+    place.settings(settings);
+    place
+}
+
+/// The runs that watchers asked for, as `scope`.
+fn watched(place: &Place) -> Vec<RunRecord> {
+    place.runs().into_iter().filter(|run| run.source == Source::Watch).collect()
+}
+
+fn code(value: u32) -> String {
+    format!("def f(x):\n    try:\n        return x * {value}\n    except:\n        pass\n")
+}
+
+#[test]
+fn what_is_edited_committed_amended_and_switched_is_reviewed_once() {
+    let place = place(AT_ONCE);
+    let mut watch = Watching::start(&place, &[]);
+    place.test.write("a.py", code(4711));
+    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    let run = place.newest().expect("a run");
+    place.ended(&run);
+    place.test.commit("one");
+    assert!(watch.says_only("commit on main").contains("has reviewed exactly this"));
+    place.test.git(&["commit", "-q", "--amend", "-m", "other words"]);
+    assert!(watch.says_only("amend on main").contains("has reviewed exactly this"));
+    place.test.write("a.py", code(4712));
+    place.test.git(&["commit", "-q", "-a", "--amend", "-m", "other content"]);
+    let said = watch.says("amend on main").pop().expect("a line");
+    assert!(said.contains("reviewing commit:") || said.contains("exactly this"), "{said}");
+    place.test.git(&["checkout", "-q", "-b", "topic"]);
+    let said = watch.says("checkout on topic").pop().expect("a line");
+    assert!(said.contains("not reviewed: watch.on does not name it"), "{said}");
+    assert!(watched(&place).iter().all(|run| run.owner.contains('@')));
+}
+
+#[test]
+fn commits_in_one_breath_and_those_left_behind_are_reviewed() {
+    let place = place(AT_ONCE);
+    let mut watch = Watching::start(&place, &[]);
+    place.revdeck(&["snooze", "1h"]);
+    let base = place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
+    for n in 0..3 {
+        place.test.write(&format!("file_{n}.py"), code(1000 + n));
+        place.test.commit(&format!("commit {n}"));
+    }
+    let tip = place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
+    watch.says("commit on main");
+    place.revdeck(&["snooze", "off"]);
+    let said = watch.says("commit on main: reviewing").pop().expect("a line");
+    assert!(said.contains(&format!("range:{base}..{tip}")), "{said}");
+    place.test.write("last.py", code(7));
+    place.test.commit("last");
+    let last = place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
+    place.test.git(&["checkout", "-q", "-b", "topic", "HEAD~1"]);
+    let said = watch.says("commit on main").pop().expect("a line");
+    assert!(said.contains(&format!("commit:{last}")) || said.contains("exactly this"), "{said}");
+}
+
+#[test]
+fn a_rebase_is_one_review_at_its_end_and_nothing_before() {
+    let place = place(AT_ONCE);
+    place.test.git(&["checkout", "-q", "-b", "topic"]);
+    for n in 0..6 {
+        place.test.write(&format!("file_{n}.py"), code(1000 + n));
+        place.test.commit(&format!("commit {n}"));
+    }
+    place.test.git(&["checkout", "-q", "main"]);
+    place.test.write("file_2.py", code(9));
+    place.test.commit("in the way");
+    place.test.git(&["checkout", "-q", "topic"]);
+    let mut watch = Watching::start(&place, &[]);
+    // Stops at the third commit.
+    let stopped = place.test.command("git").args(["rebase", "-q", "main"]).output().expect("git starts");
+    assert!(!stopped.status.success());
+    watch.says("waits for the end of the rebase");
+    assert_eq!(watched(&place), []);
+    place.test.write("file_2.py", code(1002));
+    place.test.git(&["add", "-A"]);
+    let mut go_on = place.test.command("git");
+    let went_on = go_on.args(["rebase", "--continue"]).env("GIT_EDITOR", "true").output().expect("git starts");
+    assert!(went_on.status.success(), "{}", String::from_utf8_lossy(&went_on.stderr));
+    let said = watch.says("rebase on topic").pop().expect("a line");
+    assert!(said.contains("reviewing branch:main"), "{said}");
+    let scopes: Vec<String> = watched(&place).iter().map(|run| run.scope.to_string()).collect();
+    assert_eq!(scopes, ["branch:main"]);
+}
+
+#[test]
+fn a_quick_rebase_is_seen_by_what_git_wrote_into_its_log() {
+    let place = place(AT_ONCE);
+    place.test.git(&["checkout", "-q", "-b", "topic"]);
+    for n in 0..3 {
+        place.test.write(&format!("file_{n}.py"), code(1000 + n));
+        place.test.commit(&format!("commit {n}"));
+    }
+    place.test.git(&["checkout", "-q", "main"]);
+    place.test.write("other", "x\n");
+    place.test.commit("other");
+    place.test.git(&["checkout", "-q", "topic"]);
+    let mut watch = Watching::start(&place, &[]);
+    place.test.git(&["rebase", "-q", "main"]);
+    let said = watch.says_only("rebase on topic");
+    assert!(said.contains("reviewing branch:main"), "{said}");
+}
+
+#[test]
+fn thousands_of_files_in_ignored_folders_are_nothing_and_in_others_one_request() {
+    let place = place("[watch]\nquiet_seconds = 3\ninterval_seconds = 0\n");
+    place.test.write(".gitignore", "node_modules/\n*.log\n");
+    place.test.commit("rules");
+    let mut watch = Watching::start(&place, &[]);
+    let epoch = place.store().epoch().expect("an epoch");
+    for n in 0..5000 {
+        place.test.write(&format!("node_modules/p{}/f{n}.js", n % 50), "x\n");
+    }
+    for n in 0..100 {
+        place.test.write("dev.log", format!("{n}\n"));
+    }
+    assert_eq!(place.store().epoch().expect("an epoch"), epoch, "what is ignored moves nothing");
+    for n in 0..5000 {
+        place.test.write(&format!("sub{}/deep/f{n}.txt", n % 50), "x\n");
+    }
+    place.test.write("sub7/deep/a.py", code(4711));
+    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    place.ended(&place.newest().expect("a run"));
+    // In a folder that was made while it watched.
+    place.test.write("sub7/deep/a.py", code(4712));
+    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    assert_eq!(watched(&place).len(), 2);
+    assert!(place.store().epoch().expect("an epoch") > epoch);
+}
+
+#[test]
+fn ignored_paths_and_small_changes_wait_for_others() {
+    let place = place(&format!("{AT_ONCE}ignored_paths = [\"notes/\"]\nmin_changed_lines = 4\n"));
+    place.test.write(".revdeck.toml", "[watch]\nignored_paths = [\"*.gen.py\"]\nquiet_seconds = 9999\n");
+    place.test.write("notes/plan.md", "plan\n");
+    place.test.commit("begin");
+    let mut watch = Watching::start(&place, &[]);
+    place.test.write("notes/plan.md", "another plan\n".repeat(50));
+    place.test.write("made.gen.py", code(1));
+    place.test.write("small.py", "x = 1\n");
+    // What is ignored by the watcher is reviewed with the rest; only its movement is none.
+    let said = watch.says_only("worktree on main");
+    assert!(said.contains("reviewing worktree"), "{said}");
+    place.ended(&place.newest().expect("a run"));
+    place.test.commit("all");
+    watch.says("commit on main");
+    place.test.write("small.py", "x = 2\n");
+    let said = watch.says_only("worktree on main");
+    assert!(said.contains("not reviewed: 2 lines changed, watch.min_changed_lines is 4"), "{said}");
+    place.test.write("notes/plan.md", "a third plan\n".repeat(50));
+    place.test.write("large.py", code(1));
+    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+}
+
+#[test]
+fn there_is_one_watcher_for_a_repository_and_it_ends_when_asked() {
+    let place = place(AT_ONCE);
+    assert!(place.revdeck(&["watch", "--status"]).contains("nobody watches"));
+    assert!(place.revdeck(&["watch", "--stop"]).contains("nobody watches"));
+    let watch = Watching::start(&place, &[]);
+    let pid = watch.child.id();
+    let second = place.revdeck(&["watch"]);
+    assert!(
+        second.contains(&format!("process {pid} of ")) && second.contains("watches this repository since"),
+        "{second}"
+    );
+    let status: serde_json::Value =
+        serde_json::from_str(&place.revdeck(&["watch", "--status", "--format", "json"])).expect("JSON");
+    assert_eq!((&status["watching"], &status["watcher"]["pid"]), (&true.into(), &pid.into()));
+    assert_eq!(status["watcher"]["mode"], "events");
+    assert!(place.revdeck(&["watch", "--stop"]).contains("has ended"));
+    assert_eq!(watch.ends(), ["ended as asked"]);
+    assert_eq!(place.store().watcher().expect("asked"), Watcher::None);
+
+    for how in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let watch = Watching::start(&place, &[]);
+        signal(watch.child.id(), how);
+        assert_eq!(watch.ends(), ["ended as asked"]);
+    }
+    let mut watch = Watching::start(&place, &[]);
+    watch.child.kill().expect("killed");
+    // The system gives the lock back with the last of the process's threads.
+    wait_for("a free lock", || place.revdeck(&["watch", "--status"]).contains("nobody watches").then_some(()));
+    let mut watch = Watching::start(&place, &[]);
+    place.test.write("a.py", code(4711));
+    watch.says("worktree on main");
+}
+
+#[test]
+fn who_is_snoozed_is_left_alone_until_it_is_over_and_by_hand_never() {
+    let place = place(AT_ONCE);
+    let mut watch = Watching::start(&place, &[]);
+    assert!(place.revdeck(&["snooze", "2h"]).contains("snoozed until"));
+    let epoch = place.store().epoch().expect("an epoch");
+    place.test.write("a.py", code(4711));
+    assert!(watch.says_only("worktree on main").contains("snoozed until"));
+    assert!(place.store().epoch().expect("an epoch") > epoch, "what moves is known nevertheless");
+    place.test.commit("one");
+    watch.says("commit on main");
+    assert_eq!(watched(&place), []);
+    let by_hand = place.review(&["--commit", "HEAD", "--wait"]);
+    assert!(place.revdeck(&["snooze"]).contains("snoozed until"));
+    // It outlives the watcher.
+    assert!(place.revdeck(&["watch", "--stop"]).contains("has ended"));
+    let mut watch = Watching::start(&place, &[]);
+    place.test.write("b.py", code(4712));
+    assert!(watch.says_only("worktree on main").contains("snoozed until"));
+    place.revdeck(&["snooze", "off"]);
+    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    assert_ne!(place.newest(), Some(by_hand));
+    let refused = place.test.revdeck(&["snooze", "soon"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn in_quiet_hours_nothing_begins() {
+    let place = place(&format!("{AT_ONCE}quiet_hours = \"00:00-00:00\"\n"));
+    let mut watch = Watching::start(&place, &[]);
+    place.test.write("a.py", code(4711));
+    assert!(watch.says_only("worktree on main").contains("waits for the end of the quiet hours at 00:00"));
+    assert_eq!(watched(&place), []);
+    // Settings are read anew before each verdict.
+    place.settings(AT_ONCE);
+    place.test.write("a.py", code(4712));
+    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+}
+
+#[test]
+fn where_nobody_tells_it_looks() {
+    let place = place(&format!("{AT_ONCE}poll = true\npoll_seconds = 1\n"));
+    place.test.write(".gitignore", "target/\n");
+    place.test.commit("rules");
+    let mut watch = Watching::start(&place, &[]);
+    assert!(place.revdeck(&["watch", "--status"]).contains("polling: watch.poll says so"));
+    place.test.write("target/a.py", code(1));
+    place.test.write("a.py", code(4711));
+    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    place.ended(&place.newest().expect("a run"));
+    place.test.commit("one");
+    assert!(watch.says_only("commit on main").contains("has reviewed exactly this"));
+    place.revdeck(&["snooze", "2h"]);
+    place.test.write("a.py", code(4712));
+    assert!(watch.says_only("worktree on main").contains("snoozed"));
+}
+
+#[test]
+fn a_worktree_that_is_removed_or_moved_away_ends_it_calmly() {
+    let replaced = |repo: &Path| {
+        let parent = repo.parent().expect("a folder");
+        std::fs::rename(repo, parent.join("elsewhere")).expect("moved");
+    };
+    for (how, remove) in
+        [("removed", (|repo: &Path| std::fs::remove_dir_all(repo).expect("removed")) as fn(&Path)), ("moved", replaced)]
+    {
+        let place = place(AT_ONCE);
+        let watch = Watching::start(&place, &[]);
+        remove(&place.test.repo());
+        let said = watch.ends().pop().expect("a line");
+        assert!(said.contains("is no longer there"), "{how}: {said}");
+    }
+}
+
+#[test]
+fn linked_worktrees_are_watched_as_they_come_and_go() {
+    let place = place(AT_ONCE);
+    let mut watch = Watching::start(&place, &[]);
+    let linked = place.test.repo().parent().expect("a folder").join("linked");
+    place.test.git(&["worktree", "add", "-q", "-b", "side", linked.to_str().expect("a path")]);
+    let known = || match place.store().watcher().expect("asked") {
+        Watcher::Known(watching) => watching.worktrees.len(),
+        Watcher::None | Watcher::Unknown => 0,
+    };
+    wait_for("the second worktree", || (known() == 2).then_some(()));
+    std::fs::write(linked.join("a.py"), code(4711)).expect("written");
+    let said = watch.says("worktree on side in").pop().expect("a line");
+    assert!(said.contains("reviewing worktree"), "{said}");
+    let run = place.run(&place.newest().expect("a run"));
+    assert_eq!((Path::new(&run.worktree), run.branch.as_str()), (linked.as_path(), "side"));
+    place.ended(&run.run_id);
+    place.test.git(&["worktree", "remove", "--force", linked.to_str().expect("a path")]);
+    watch.says("the other worktrees stay watched");
+    assert_eq!(known(), 1);
+    place.test.write("b.py", code(4712));
+    watch.says("worktree on main");
+}
+
+#[test]
+fn renamed_folders_stay_watched_and_new_rules_hold_at_once() {
+    let place = place(AT_ONCE);
+    place.test.write("old/deep/a.py", code(1));
+    place.test.commit("one");
+    let mut watch = Watching::start(&place, &[]);
+    let epoch = place.store().epoch().expect("an epoch");
+    std::fs::rename(place.test.repo().join("old"), place.test.repo().join("new")).expect("renamed");
+    // A new name alone is nothing to review.
+    wait_for("the movement", || (place.store().epoch().expect("an epoch") > epoch).then_some(()));
+    place.test.write("new/deep/a.py", code(2));
+    watch.says("worktree on main");
+    place.test.write(".gitignore", "out/\n");
+    watch.says("worktree on main");
+    place.test.write("out/b.py", code(3));
+    place.test.write("new/deep/c.py", code(4));
+    watch.says_only("worktree on main");
+    place.test.write("out/d.py", code(5));
+    place.test.git(&["gc", "-q"]);
+    place.test.git(&["pack-refs", "--all"]);
+    place.test.commit("two");
+    watch.says_only("commit on main");
+}
+
+#[test]
+fn what_moved_is_unknown_until_it_is_looked_at() {
+    let place = place(AT_ONCE);
+    place.test.write("a.py", code(4711));
+    let first = place.review(&["--worktree", "--wait"]);
+    let epoch = place.store().epoch().expect("an epoch");
+    assert_eq!(place.run(&first).epoch, epoch);
+    place.revdeck(&["snooze", "1h"]);
+    let mut watch = Watching::start(&place, &[]);
+    place.test.write("a.py", format!("{}# edited\n", code(4711)));
+    watch.says("snoozed until");
+    assert!(place.store().epoch().expect("an epoch") > epoch, "no run is of this moment");
+    // Back as it was: the run speaks of the code again, as soon as somebody has looked.
+    place.test.write("a.py", code(4711));
+    place.revdeck(&["snooze", "off"]);
+    watch.says("has reviewed exactly this");
+    assert_eq!(place.run(&first).epoch, place.store().epoch().expect("an epoch"));
+}
