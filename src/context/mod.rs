@@ -4,8 +4,10 @@
 //! masked, and files that hold them are not given away; no text of the code ends what quotes it.
 
 mod bound;
+pub mod chunk;
 mod diff;
 pub mod house_rules;
+pub mod index;
 mod links;
 pub mod mask;
 pub mod material;
