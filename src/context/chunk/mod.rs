@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use cut::Piece;
 use lines::Lines;
+pub(super) use lines::Rows;
 use outline::Outline;
 use uses::Uses;
 
