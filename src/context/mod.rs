@@ -5,6 +5,7 @@
 
 mod bound;
 pub mod chunk;
+pub mod covered;
 mod diff;
 pub mod house_rules;
 pub mod index;

@@ -404,3 +404,6 @@ fn usable(opened: Result<Option<Index>, IndexError>) -> Result<Option<Index>, In
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests;
