@@ -1,7 +1,7 @@
 //! What a reviewer is given of the code, what it may ask for, and how many tokens it is.
 //!
-//! Invariants: everything is read from a snapshot's objects, bounded, and the same for the same question; secrets are
-//! masked, and files that hold them are not given away; no text of the code ends what quotes it.
+//! Invariants: everything but a report of test coverage is read from a snapshot's objects, bounded, and the same for the
+//! same question; secrets are masked, and files that hold them are not given away; no text of the code ends what quotes it.
 
 mod bound;
 pub mod chunk;

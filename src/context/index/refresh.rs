@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
 use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -54,7 +55,7 @@ pub fn refresh(
         IndexError::Damaged { path, what } => {
             tracing::warn!(path = %path.display(), what, "a part of the index is left away and rebuilt");
             let _ = fs::remove_file(&path);
-            repaired.get_or_insert_with(|| format!("the index was damaged ({what}) and is rebuilt"));
+            repaired.get_or_insert_with(|| format!("the index was not as it should be ({what}) and is rebuilt"));
             Ok(())
         }
         error => Err(error),
@@ -383,8 +384,16 @@ impl<'a> Reader<'a> {
             Ok(content) => {
                 let text = String::from_utf8_lossy(&content);
                 let language = Language::detect(&file.path, text.as_bytes());
-                let cut = chunk::cut(&mut self.parsers, &file.path, &text, language);
-                self.builder.add(&file.path, blob, &text, is_test_path(&file.path), &cut);
+                let parsers = &mut self.parsers;
+                let cut = || chunk::cut(parsers, &file.path, &text, language);
+                // One file that upsets us must not take the index of all others with it.
+                match std::panic::catch_unwind(AssertUnwindSafe(cut)) {
+                    Ok(cut) => self.builder.add(&file.path, blob, &text, is_test_path(&file.path), &cut),
+                    Err(_) => {
+                        self.parsers = Parsers::default();
+                        self.builder.leave_out(&file.path, blob, LeftOutReason::Unreadable);
+                    }
+                }
             }
         }
     }

@@ -139,10 +139,13 @@ fn agrees(sample: &Sample, index: &Index) {
                 own.clear();
             }
             assert_eq!(brief.words as usize, own.len());
+            let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
             for word in &own {
-                let expected = own.iter().filter(|other| *other == word).count();
+                *counts.entry(word).or_default() += 1;
+            }
+            for (word, expected) in counts {
                 let posting = index.postings(word).expect("sound").into_iter().find(|posting| posting.chunk == id);
-                assert_eq!(posting.map(|posting| posting.count as usize), Some(expected), "{word}");
+                assert_eq!(posting.map(|posting| posting.count), Some(expected), "{word}");
             }
         }
         assert_eq!(index.file_at(file.path), Some(file));
@@ -169,7 +172,7 @@ fn an_index_knows_files_chunks_names_and_words() {
     assert_eq!(found(index.importers("crate::unit::Meter")), ["src/shape.rs:1"]);
     assert_eq!(found(index.definitions("nothing")), Vec::<String>::new());
     let length: Vec<_> = index.postings("length").expect("sound").iter().map(|posting| posting.count).collect();
-    assert_eq!(length, [1, 1, 3]);
+    assert_eq!(length, [1, 1, 2]);
     assert!(index.average_words() > 1.0);
     let tests: Vec<&str> = index.files().filter(|file| file.is_test).map(|file| file.path).collect();
     assert_eq!(tests, ["tests/shape_test.py"]);
@@ -200,6 +203,7 @@ fn only_what_is_not_known_is_read() {
 #[test]
 fn many_small_segments_become_one_and_old_ones_go() {
     let mut sample = sample();
+    sample.refresh();
     for round in 0..30 {
         sample.set("src/unit.rs", format!("pub struct Unit{round}(u32);\n"));
         sample.set(&format!("src/more{}.rs", round % 4), format!("pub fn more{round}() {{ area(); }}\n"));
