@@ -98,8 +98,8 @@ impl Covered {
                     let file = attribute(tag, "filename").unwrap_or_default();
                     let from_source = format!("{source}{file}");
                     path = match from_source.strip_prefix(root) {
-                        Some(path) => path.to_owned(),
-                        None => below(file, root),
+                        Some(path) if !file.starts_with('/') => path.to_owned(),
+                        _ => below(file, root),
                     };
                 }
                 Some("line") => {
