@@ -55,6 +55,7 @@ const MAX_DECLARATORS: usize = 16;
 /// A node whose inside is being looked at.
 struct Open<'a> {
     end: usize,
+    /// The innermost item and name around what is inside.
     item: Option<usize>,
     name: &'a str,
 }
@@ -146,8 +147,8 @@ impl<'a> Reader<'_, 'a> {
             Role::Named => {
                 self.lead = None;
                 let name = self.text_in(at, self.roles.fields.name);
-                self.open.push(Open { end: node.end_index as usize, item: None, name });
-                return true;
+                let item = self.innermost();
+                return self.enter(node, item, name);
             }
             Role::Wrap => {
                 let rows = (self.first_row(node.row), last_row(self.source, node));
@@ -178,14 +179,20 @@ impl<'a> Reader<'_, 'a> {
     }
 
     fn innermost(&self) -> Option<usize> {
-        self.open.iter().rev().find_map(|open| open.item)
+        self.open.last().and_then(|open| open.item)
     }
 
     fn is_in_class(&self) -> bool {
         self.innermost().is_some_and(|item| self.outline.items[item].kind != ChunkKind::Test)
     }
 
+    /// The name of what is around.
+    fn scope(&self) -> &'a str {
+        self.open.last().map_or("", |open| open.name)
+    }
+
     fn enter(&mut self, node: &Node, item: Option<usize>, name: &'a str) -> bool {
+        let name = if name.is_empty() { self.scope() } else { name };
         self.open.push(Open { end: node.end_index as usize, item, name });
         true
     }
@@ -414,7 +421,7 @@ impl<'a> Reader<'_, 'a> {
                 _ => node.row.max(rows.1.min(node.row + FIELD_ROWS - 1)),
             },
         };
-        let scope = self.open.iter().rev().map(|open| open.name).find(|name| !name.is_empty()).unwrap_or_default();
+        let scope = self.scope();
         self.outline.items.push(Item {
             kind,
             name,

@@ -104,7 +104,7 @@ pub fn refresh(
     work.merge()?;
     work.publish()?;
     work.tidy(&own)?;
-    let index = Index::of_view(folder, &own)?.ok_or_else(|| IndexError::Damaged { path: own, what: "it is gone" })?;
+    let index = Index::of_view(folder, &own)?.ok_or(IndexError::Damaged { path: own, what: "it is gone" })?;
     Ok(Refreshed { index, read, known: work.of - read, repaired })
 }
 

@@ -131,7 +131,7 @@ impl Sealed {
         let read = || {
             let section = self.table.get(number).ok_or("a part is missing")?;
             let length = section.length as usize;
-            if length % size_of::<T>() != 0 {
+            if !length.is_multiple_of(size_of::<T>()) {
                 return Err("a part is not as long as it should be");
             }
             let mut values = vec![T::zeroed(); length / size_of::<T>()];
