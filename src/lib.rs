@@ -28,11 +28,11 @@
 //! | [`cli`] | arguments, one file per command, errors as words and exit codes; the composition root |
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
 //! | [`report`] | findings and figures as text, JSON and Markdown |
-//! | [`runner`] | processes: request, start, adopt, cancel, recover, fix; executes the engines' effects |
+//! | [`runner`] | processes: request, start, adopt, cancel, recover, watch, fix; executes the engines' effects |
 //! | [`review`] | the engines: pure state machines from events to effects, one for units, one for conversations; what is made of an answer |
 //! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; the life of findings |
 //! | [`ledger`] | pure projection: records in, a bounded ledger out; what reviews cost and were worth |
-//! | [`context`] | what a model is told of a change and may ask for: diffs, rules, tools, masked secrets; token counting |
+//! | [`context`] | what a model is told of a change and may ask for: diffs, the code around, rules, tools, masked secrets; the index; token counting |
 //! | [`provider`] | who reads the code: the built-in reviewer with its eleven smells, models over HTTP, programs |
 //! | [`git`] | repository identity, snapshots, scopes, hunks, files from snapshot to snapshot |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
@@ -40,7 +40,7 @@
 //! | [`domain`] | plain data: ids, runs, findings, events |
 //!
 //! Entry points: `main` calls [`cli`]; `cli` opens the cockpit in [`tui`] or runs one command; `revdeck worker RUN` is
-//! the third, and ends in [`runner::Runner::work`]; `revdeck fixer FIX` makes a patch for findings; `revdeck keep` stands between a
+//! the third, and ends in [`runner::Runner::work`]; `revdeck watch` asks by itself, see [`runner::Watch`]; `revdeck fixer FIX` makes a patch for findings; `revdeck keep` stands between a
 //! worker and a program that reviews, see [`provider::command::keeper`].
 //!
 //! # Invariants

@@ -8,6 +8,111 @@ use revdeck::domain::*;
 use revdeck::store::{PulseState, PulseWriter, RunLock, Store};
 use serde_json::json;
 
+/// What went with the first request: path, lines, kind, tokens, score, why.
+const SENT: [(&str, u32, u32, &str, u32, f32, &str); 17] = [
+    ("", 0, 0, "task", 412, 1.0, "the task"),
+    ("src/session.rs", 0, 0, "diff", 3_904, 1.0, "the change"),
+    ("src/retry.rs", 0, 0, "diff", 1_731, 1.0, "the change"),
+    ("src/http/client.rs", 0, 0, "diff", 2_806, 1.0, "the change"),
+    ("", 0, 0, "rules", 884, 1.0, "the project's rules"),
+    (
+        "src/pool.rs",
+        12,
+        118,
+        "class",
+        2_240,
+        0.947,
+        "it changed together with the change's files; in 61 % of their commits; names of the change",
+    ),
+    (
+        "src/session.rs",
+        1,
+        39,
+        "module",
+        611,
+        0.912,
+        "it declares, uses or imports what the change does; where its imports, its beginning or its end is",
+    ),
+    (
+        "tests/session.rs",
+        20,
+        164,
+        "test",
+        3_118,
+        0.884,
+        "it has the change's words; a test and what it tests; lines like the changed ones",
+    ),
+    (
+        "src/error.rs",
+        8,
+        61,
+        "type",
+        702,
+        0.731,
+        "it declares, uses or imports what the change does; names of the change",
+    ),
+    ("src/config.rs", 44, 102, "function", 968, 0.655, "it has the change's words; the change's words"),
+    (
+        "crates/transport/src/connection/keep_alive/idle_connection_reaper.rs",
+        210,
+        318,
+        "function",
+        1_984,
+        0.540,
+        "it changed together with the change's files; in 22 % of their commits; the change's words",
+    ),
+    ("src/http/headers.rs", 1, 74, "constant", 1_106, 0.402, "its path is like the change's; lines that change often"),
+    ("src/http/redirect.rs", 15, 88, "function", 1_322, 0.388, "its path is like the change's; the change's words"),
+    ("docs/sessions.md", 1, 60, "documentation", 940, 0.214, "it has the change's words; the change's words"),
+    ("src/metrics.rs", 0, 0, "summary", 231, 0.192, "it has the change's words; the change's words"),
+    ("", 0, 0, "overview", 1_020, 1.0, "the folders of the tree"),
+    (
+        "src/lock.rs",
+        3,
+        97,
+        "function",
+        1_655,
+        0.951,
+        "it declares, uses or imports what the change does; names of the change",
+    ),
+];
+
+/// The strongest of what was left out.
+const LEFT_OUT: [(&str, u32, u32, &str, u32, f32, &str); 8] = [
+    ("src/session.rs", 40, 88, "function", 1_020, 0.938, "in another section"),
+    ("tests/retry.rs", 1, 412, "test", 7_480, 0.611, "over the budget"),
+    (
+        "crates/transport/src/connection/keep_alive/idle_connection_reaper.rs",
+        1,
+        209,
+        "class",
+        3_322,
+        0.377,
+        "over the budget",
+    ),
+    ("src/http/body.rs", 18, 240, "interface", 2_871, 0.309, "over the budget"),
+    ("src/cli/serve.rs", 77, 131, "function", 866, 0.187, "over the budget"),
+    ("Cargo.toml", 1, 84, "config", 912, 0.120, "over the budget"),
+    ("src/log.rs", 5, 58, "function", 704, 0.081, "score too low"),
+    ("examples/proxy.rs", 1, 96, "window", 1_204, 0.044, "score too low"),
+];
+
+fn surroundings() -> Surroundings {
+    let listed = |(path, start_line, end_line, kind, tokens, score, reason): (&str, u32, u32, &str, u32, f32, &str)| {
+        let (path, kind, reason) = (path.to_owned(), kind.to_owned(), reason.to_owned());
+        Surrounding { path, start_line, end_line, kind, tokens, score, reason }
+    };
+    Surroundings {
+        budget: 27_000,
+        total_tokens: SENT.iter().map(|section| section.4).sum(),
+        compression: "light".into(),
+        notes: vec!["the index is being built: only files that the change names were looked at".into()],
+        sections: SENT.into_iter().map(listed).collect(),
+        left_out: LEFT_OUT.into_iter().map(listed).collect(),
+        left_out_total: 431,
+    }
+}
+
 /// How one of the runs ends, or what it does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -138,6 +243,10 @@ pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Writte
     journal.append(began, RunEvent::Started { attempt: 1, worker: 4711 })?;
     journal.append(began, RunEvent::Phase { status: RunStatus::Reviewing })?;
     journal.append(began, RunEvent::Planned { files: 14, hunks: 31, left_out: Vec::new() })?;
+    // The one whose key was taken back is as older versions wrote it: nothing in it tells of the code around the change.
+    if fate != Fate::Failed {
+        journal.append(began, RunEvent::Surrounded { context: Box::new(surroundings()) })?;
+    }
     let mut findings: Vec<Finding> = Vec::new();
     let mut rejected = Vec::new();
     let (mut tokens, mut cost) = (Usage::default(), 0.0);

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, details, doctor, findings, fix, fixer, fixes, hook, keep, ledger, man, mute, pause,
-    replay, resume, review, reviewers, runs, show, smells, snooze, stats, store, tokens, triage, undo, watch, worker,
+    cancel, completions, config, context, context_eval, details, doctor, findings, fix, fixer, fixes, hook, keep,
+    ledger, man, mute, pause, replay, resume, review, reviewers, runs, show, smells, snooze, stats, store, tokens,
+    triage, undo, watch, worker,
 };
 
 /// What `--help` and the man page say at their end.
@@ -129,6 +130,10 @@ pub enum Command {
     Ledger(ledger::Arguments),
     /// What reviews did, what they cost, and what became of their findings
     Stats(stats::Arguments),
+    /// What a review would send of the code around a change
+    Context(context::Arguments),
+    /// How well the code around changes is found, on a repository's own commits
+    ContextEval(context_eval::Arguments),
     /// Look for smells in files or folders, without a repository
     Smells(smells::Arguments),
     /// The store of this repository: where it is, whether it is sound

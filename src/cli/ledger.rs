@@ -76,7 +76,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
 
 /// Held against a cheap upper bound first: when everything fits under that, it fits. Only when something would have to
 /// go is it counted exactly.
-fn within(view: &LedgerView, world: &World, cap: usize) -> Option<(Ledger, Counted)> {
+fn within(view: &LedgerView<'_>, world: &World, cap: usize) -> Option<(Ledger, Counted)> {
     let bounded = project(view, world, cap, &tokens::at_most);
     match bounded {
         Some(ledger) if ledger.left_out == 0 => Some((ledger, Counted::AtMost)),
@@ -95,7 +95,7 @@ fn worktree(session: &Session) -> String {
 }
 
 /// What the store knows of this working tree.
-fn gather(session: &Session, view: &View, now: Time) -> Result<LedgerView, CliError> {
+fn gather<'a>(session: &Session, view: &'a View, now: Time) -> Result<LedgerView<'a>, CliError> {
     let worktree = worktree(session);
     let surroundings =
         Place { epoch: session.store.epoch()?, branch: session.repo.branch(), head: session.repo.head() };
@@ -124,15 +124,13 @@ fn gather(session: &Session, view: &View, now: Time) -> Result<LedgerView, CliEr
     let findings = (0..view.finding_count())
         .map(|index| view.finding(index))
         .filter(|row| row.status.is_undecided() && here.contains(row.last_run))
-        .filter_map(|row| {
-            Some(LedgerFinding {
-                id: row.id.parse().ok()?,
-                status: row.status,
-                priority: row.priority,
-                path: row.path.to_owned(),
-                line: row.line_start,
-                title: row.title.to_owned(),
-            })
+        .map(|row| LedgerFinding {
+            id: row.id.into(),
+            status: row.status,
+            priority: row.priority,
+            path: row.path.into(),
+            line: row.line_start,
+            title: row.title.into(),
         })
         .collect();
     Ok(LedgerView { repo: session.repo.name(), runs, findings })

@@ -8,6 +8,8 @@ mod cancel;
 mod cockpit;
 mod completions;
 mod config;
+mod context;
+mod context_eval;
 mod details;
 mod doctor;
 mod error;
@@ -111,6 +113,8 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Snooze(arguments)) => snooze::run(&invocation, &arguments),
         Some(Command::Ledger(arguments)) => ledger::run(&invocation, &arguments),
         Some(Command::Stats(arguments)) => stats::run(&invocation, &arguments),
+        Some(Command::Context(arguments)) => context::run(&invocation, &arguments),
+        Some(Command::ContextEval(arguments)) => context_eval::run(&invocation, &arguments),
         Some(Command::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(Command::Store(arguments)) => store::run(&invocation, &arguments),
         Some(Command::Hook(arguments)) => hook::run(&invocation, &arguments),

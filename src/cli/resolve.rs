@@ -24,10 +24,8 @@ pub fn run(store: &Store, given: &str) -> Result<RunId, CliError> {
     }
     let view = store.view()?;
     if given == "latest" {
-        return match view.run_count() {
-            0 => Err(nothing("run", given, &view)),
-            _ => id(view.run(0).id),
-        };
+        let newest = (0..view.run_count()).map(|index| view.run(index)).find(|run| !run.is_of_a_fix());
+        return newest.map_or_else(|| Err(nothing("run", given, &view)), |run| id(run.id));
     }
     let prefix = with_prefix("ar_", given).to_uppercase();
     let ids = (0..view.run_count()).map(|index| view.run(index).id);

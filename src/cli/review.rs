@@ -11,7 +11,8 @@ use super::session::{Invocation, Session};
 use super::{interrupt, output, runs};
 use crate::config::{Settings, Texts};
 use crate::domain::{
-    Coverage, Finding, FindingId, HeldBack, Priority, Rejected, RunOutput, RunRecord, RunStatus, Scope, Source,
+    Coverage, Finding, FindingId, FindingStatus, HeldBack, Priority, Rejected, RunOutput, RunRecord, RunStatus, Scope,
+    Source,
 };
 use crate::policy::{Action, Decision};
 use crate::report::{Look, json, markdown, text};
@@ -176,7 +177,7 @@ fn wait(runner: &Runner, requested: &Requested, look: &Look) -> Result<RunRecord
         return Ok(requested.run.clone());
     }
     interrupt::leave_with(format!(
-        "interrupted: the review goes on; `revdeck show {id}` shows it, `revdeck cancel {id}` ends it"
+        "interrupted: the review goes on; `revdeck show {id}` shows it, `revdeck cancel {id} --reason TEXT` ends it"
     ));
     let mut line = Progress { visible: std::io::stderr().is_terminal(), ascii: look.ascii };
     let run = runner.wait(id, &mut |run| {
@@ -293,12 +294,12 @@ impl Outcome {
         self.run.error_class.is_none() && self.coverage.unreadable().next().is_none()
     }
 
-    /// The exit code: a run that did not complete, or completed a part only, is never clean; findings that somebody has
-    /// decided about count no more.
+    /// The exit code: a run that did not complete, or completed a part only, is never clean. What a person has dismissed
+    /// counts no more; what somebody only claims to have fixed does, since this is a report on the code as it is.
     fn exit(&self, fail_on: Option<Priority>) -> Exit {
-        let urgent = |finding: &&Finding| {
-            finding.status.is_undecided() && fail_on.is_some_and(|limit| finding.priority <= limit)
-        };
+        let stands = |status: FindingStatus| status.is_undecided() || status == FindingStatus::Addressed;
+        let urgent =
+            |finding: &&Finding| stands(finding.status) && fail_on.is_some_and(|limit| finding.priority <= limit);
         match self.run.status {
             RunStatus::Completed if self.findings.iter().any(|finding| urgent(&finding)) => Exit::Findings,
             RunStatus::Completed | RunStatus::Skipped if self.is_whole() => Exit::Done,

@@ -111,6 +111,7 @@ pub const KEYS: &[Key] = &[
     key("watch.poll_seconds", Form::Count { min: 1, max: 3600 }, Trust::User),
     key("resolve.reviewer", Form::Name, Trust::User),
     key("resolve.follow_ups", Form::Count { min: 0, max: 2 }, Trust::User),
+    key("context.tokens", Form::Count { min: 0, max: 130_000 }, Trust::User),
 ];
 
 /// The key of this name.

@@ -14,8 +14,8 @@ use super::keys::{self, Form, KEYS, Trust, Value};
 use super::reviewers::{self, Parsed};
 use super::strictness::Strictness;
 use super::{
-    BudgetSettings, ColorChoice, Dollars, Paths, PolicySettings, ResolveSettings, RetentionSettings, Settings,
-    WatchSettings, WindowSettings, embedded,
+    BudgetSettings, ColorChoice, ContextSettings, Dollars, Paths, PolicySettings, ResolveSettings, RetentionSettings,
+    Settings, WatchSettings, WindowSettings, embedded,
 };
 use crate::domain::text;
 
@@ -265,7 +265,7 @@ impl Loading {
                     }
                 }
                 (
-                    group @ ("window" | "budget" | "policy" | "retention" | "watch" | "resolve"),
+                    group @ ("window" | "budget" | "policy" | "retention" | "watch" | "resolve" | "context"),
                     DeValue::Table(fields),
                 ) => {
                     for (field, value) in fields {
@@ -452,6 +452,7 @@ impl Loading {
                 reviewer: Some(values.text("resolve.reviewer")).filter(|name| !name.is_empty()),
                 follow_ups: values.count("resolve.follow_ups") as u32,
             },
+            context: ContextSettings { tokens: values.count("context.tokens") as u32 },
             reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
             smells,
             keymap,

@@ -63,6 +63,7 @@ pub struct Settings {
     pub retention: RetentionSettings,
     pub watch: WatchSettings,
     pub resolve: ResolveSettings,
+    pub context: ContextSettings,
     /// The user's `[reviewers]` tables by name; `builtin` needs none.
     pub reviewers: BTreeMap<String, ReviewerSettings>,
     /// `assets/smells.toml` with the user's and the repository's changes laid over it, as TOML.
@@ -132,6 +133,13 @@ pub struct ResolveSettings {
     pub reviewer: Option<String>,
     /// How often a patch is made again because its review found fault with it.
     pub follow_ups: u32,
+}
+
+/// What a reviewer that talks to a model is told of the code around a change; see `assets/config.toml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextSettings {
+    /// At most; 0 is nothing.
+    pub tokens: u32,
 }
 
 impl Default for Settings {

@@ -84,6 +84,16 @@ impl Paths {
         self.config.join("prompts")
     }
 
+    /// What is known of the history of the repository with this key.
+    pub fn history_folder(&self, key: &str) -> PathBuf {
+        self.cache.join("context").join(key)
+    }
+
+    /// The index of the repository with this key.
+    pub fn index_folder(&self, key: &str) -> PathBuf {
+        self.cache.join("index").join(format!("repo-{key}"))
+    }
+
     /// The user's own theme of this name; `None` for a name that could leave the folder.
     pub fn theme_file(&self, name: &str) -> Option<PathBuf> {
         let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));

@@ -3,7 +3,7 @@
 //! | file | placeholders, those in brackets optional |
 //! |---|---|
 //! | `system.md` | none: who the reviewer is, what to report and how |
-//! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `known`, `later`] |
+//! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `known`, `context`, `later`] |
 //! | `more.md` | `diff`, [`later`] |
 //! | `turn-investigate.md`, `turn-analyse.md`, `turn-finish.md` | [`turn`, `of`] |
 //! | `last.md`, `cut.md`, `retry-empty.md`, `agent.md` | none |
@@ -61,7 +61,7 @@ prompts! {
     /// Who the reviewer is, what to report and how.
     System "system" [] [],
     /// The pinned task.
-    Task "task" ["diff"] ["scope", "rules", "patterns", "known", "later"],
+    Task "task" ["diff"] ["scope", "rules", "patterns", "known", "context", "later"],
     /// The next part of the diff.
     More "more" ["diff"] ["later"],
     TurnInvestigate "turn-investigate" [] ["turn", "of"],
@@ -110,6 +110,8 @@ pub enum Prompt<'a> {
         /// Findings of earlier reviews in parts of the change that are not sent again; may be empty.
         known: &'a str,
         diff: &'a str,
+        /// Code around the change; may be empty.
+        context: &'a str,
         /// What of the diff comes later; may be empty.
         later: &'a str,
     },
@@ -211,12 +213,13 @@ impl<'a> Prompt<'a> {
                 vec![("findings", text(findings)), ("code", text(code)), ("again", text(again))]
             }
             Self::ResolveRefused { reasons } => vec![("reasons", text(reasons))],
-            Self::Task { scope, rules, patterns, known, diff, later } => vec![
+            Self::Task { scope, rules, patterns, known, diff, context, later } => vec![
                 ("scope", text(scope)),
                 ("rules", text(rules)),
                 ("patterns", text(patterns)),
                 ("known", text(known)),
                 ("diff", text(diff)),
+                ("context", text(context)),
                 ("later", text(later)),
             ],
             Self::More { diff, later } => vec![("diff", text(diff)), ("later", text(later))],
@@ -265,6 +268,11 @@ impl Prompts {
     /// What is sent.
     pub fn render(&self, prompt: &Prompt<'_>) -> String {
         fill(&self.texts[prompt.name() as usize], &prompt.values())
+    }
+
+    /// Whether a text has a placeholder: the user's own may do without one.
+    pub fn has(&self, name: PromptName, placeholder: &str) -> bool {
+        placeholders(&self.texts[name as usize]).any(|(_, _, found)| found == placeholder)
     }
 
     /// Changes whenever one of the texts does: the prompt-policy version of reviewers that talk to a model.
@@ -354,6 +362,7 @@ mod tests {
                 patterns: "=patterns=",
                 known: "=known=",
                 diff: "=diff=",
+                context: "=context=",
                 later: "=later=",
             },
             Prompt::More { diff: "=diff=", later: "=later=" },
@@ -409,6 +418,7 @@ mod tests {
             patterns: " ",
             known: "",
             diff: hostile,
+            context: "",
             later: "LATER",
         });
         assert_eq!(rendered.matches(hostile).count(), 2, "{rendered}");

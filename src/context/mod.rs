@@ -1,15 +1,27 @@
 //! What a reviewer is given of the code, what it may ask for, and how many tokens it is.
 //!
-//! Invariants: everything is read from a snapshot's objects, bounded, and the same for the same question; secrets are
-//! masked, and files that hold them are not given away; no text of the code ends what quotes it.
+//! Invariants: everything but a report of test coverage is read from a snapshot's objects, bounded, and the same for the
+//! same question; secrets are masked, and files that hold them are not given away; no text of the code ends what quotes it.
 
 mod bound;
+mod candidates;
+pub mod chunk;
+pub mod compress;
+pub mod covered;
 mod diff;
+pub mod evaluate;
+pub mod given;
 pub mod house_rules;
+pub mod index;
+mod library;
 mod links;
 pub mod mask;
 pub mod material;
+pub mod pack;
+mod past;
+pub mod retrieve;
 mod secret_files;
+pub mod surroundings;
 mod text;
 pub mod tokens;
 pub mod tools;

@@ -41,7 +41,54 @@ pub fn at_most(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// What the reference says.
+    fn reference(encoding: Encoding, text: &str) -> usize {
+        let reference = match encoding {
+            Encoding::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
+            _ => tiktoken_rs::o200k_base_singleton(),
+        };
+        reference.encode_ordinary(text).len()
+    }
+
+    #[test]
+    fn code_prose_and_odd_texts_are_counted_as_the_reference_counts_them() {
+        let mut texts: Vec<String> = Vec::new();
+        for folder in ["src/context", "src/domain", "assets", "docs", "."] {
+            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+            for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+                texts.extend(std::fs::read_to_string(entry.path()).ok());
+            }
+        }
+        assert!(texts.len() > 30, "{}", texts.len());
+        for unit in
+            ["a", " ", "\n", "\t\n ", "👩‍👩‍👧‍👦", "é", "日本", "\u{301}", "1", "'s", "<|endoftext|>", "\r\n", "\u{2028}"]
+        {
+            texts.extend([1, 2, 3, 7, 100, 1_001].map(|count| unit.repeat(count)));
+        }
+        for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
+            for text in &texts {
+                let start: String = text.chars().take(40).collect();
+                assert_eq!(count(encoding, text), reference(encoding, text), "{encoding:?}: {start:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_unicode_is_counted_as_the_reference_counts_it(
+            text in prop_oneof!["\\PC{0,60}", any::<String>(), "[a-zA-Z' \\n\\r\\t0-9_.,(){}é日ǅ\u{301}👍]{0,120}"]
+        ) {
+            for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
+                prop_assert_eq!(count(encoding, &text), reference(encoding, &text), "{:?}", encoding);
+            }
+        }
+    }
 
     #[test]
     fn an_approximate_count_is_the_exact_one_scaled_and_rounded_up() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::word_enum;
 use super::{
     CancelReason, CarriedFile, ErrorClass, FileCoverage, Finding, FindingId, LeftOut, Rejected, Response, RunStatus,
-    Time,
+    Surroundings, Time,
 };
 
 word_enum!(
@@ -215,6 +215,10 @@ pub enum RunEvent {
         loops: u32,
         #[serde(rename = "issuesByType")]
         issues_by_type: BTreeMap<String, u32>,
+    },
+    /// What of the code around the change goes with the first request.
+    Surrounded {
+        context: Box<Surroundings>,
     },
     /// A person stopped the run for a while; nothing is asked until it is resumed.
     Paused,

@@ -18,6 +18,7 @@ pub mod patch;
 mod reported;
 mod run;
 mod scope;
+mod surroundings;
 pub mod text;
 mod triage;
 
@@ -37,6 +38,7 @@ pub use run::{
     Answerer, CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage,
 };
 pub use scope::{BadScope, Scope};
+pub use surroundings::{Surrounding, Surroundings};
 pub use triage::{Actor, Disposition, TriageAction};
 
 /// A moment, written as RFC 3339. A type, not a clock: moments arrive from outside.

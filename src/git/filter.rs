@@ -155,20 +155,18 @@ impl Repo {
     /// For many files, or those of another commit, [`Repo::judge`] is the better way.
     pub fn left_out_reason(&self, path: &str, content: &[u8]) -> Option<LeftOutReason> {
         let filter = Filter { max_file_bytes: u64::MAX, ignored_paths: Vec::new() };
-        let none: Source = Box::new(|_| None);
-        let mut judge = match self.judge("HEAD", &filter) {
-            Ok(judge) => judge,
-            Err(_) => Judge {
-                attributes: Attributes::new(none, None, None),
-                ignored: Gitignore::empty(),
-                max_file_bytes: filter.max_file_bytes,
-            },
-        };
+        let mut judge = self.judge("HEAD", &filter).unwrap_or_else(|_| Judge::by_itself(filter.max_file_bytes));
         judge.reason(path, content)
     }
 }
 
 impl Judge<'_> {
+    /// Looks at a file's name, size and content alone, so that the same file is always judged the same.
+    pub fn by_itself(max_file_bytes: u64) -> Self {
+        let none: Source<'_> = Box::new(|_| None);
+        Self { attributes: Attributes::new(none, None, None), ignored: Gitignore::empty(), max_file_bytes }
+    }
+
     /// Why the file is left out of a review; `None` when it is not.
     pub fn reason(&mut self, path: &str, content: &[u8]) -> Option<LeftOutReason> {
         let path = super::bytes::from_text(path).pop().unwrap_or_default();

@@ -7,6 +7,17 @@ use super::{GitError, Repo, TreeFile, bytes};
 use crate::domain::text::path_from_bytes;
 
 impl Repo {
+    /// The same repository once more, for another thread.
+    pub fn again(&self) -> Result<Self, GitError> {
+        let inner = git2::Repository::open(self.inner.path()).map_err(self.failed("open the repository"))?;
+        Ok(Self { inner, index: self.index.clone() })
+    }
+
+    /// The id of a commit's tree, as hexadecimal.
+    pub fn tree_id(&self, commit: &str) -> Result<String, GitError> {
+        Ok(self.commit(commit)?.tree_id().to_string())
+    }
+
     /// A blob's bytes.
     pub fn blob(&self, id: &str) -> Result<Vec<u8>, GitError> {
         let failed = self.failed("read a blob");

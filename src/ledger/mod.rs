@@ -5,6 +5,8 @@
 
 pub mod metrics;
 
+use std::borrow::Cow;
+
 use crate::domain::text::one_line;
 use crate::domain::{FindingId, FindingStatus, Priority, RunId, RunStatus, Time};
 
@@ -22,13 +24,13 @@ const WORD_CHARS: usize = 64;
 
 /// What is known when a ledger is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LedgerView {
+pub struct LedgerView<'a> {
     /// The repository's name.
     pub repo: String,
     /// The runs of this working tree, in any order.
     pub runs: Vec<LedgerRun>,
     /// The findings that speak of this working tree, in any order.
-    pub findings: Vec<LedgerFinding>,
+    pub findings: Vec<LedgerFinding<'a>>,
 }
 
 /// A run as a ledger needs it.
@@ -59,15 +61,15 @@ pub enum Surfaced {
     No,
 }
 
-/// A finding as a ledger needs it.
+/// A finding as a ledger needs it. There may be very many of them, and few fit: their texts are borrowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerFinding {
-    pub id: FindingId,
+pub struct LedgerFinding<'a> {
+    pub id: Cow<'a, str>,
     pub status: FindingStatus,
     pub priority: Priority,
-    pub path: String,
+    pub path: Cow<'a, str>,
     pub line: u32,
-    pub title: String,
+    pub title: Cow<'a, str>,
 }
 
 /// What is outside of the records.
@@ -92,7 +94,7 @@ pub struct Ledger {
 
 /// What a coding assistant is to know of the reviews, in at most `cap` tokens as `count` counts them; `None` when there
 /// is nothing to say, or no room to say it.
-pub fn project(view: &LedgerView, world: &World, cap: usize, count: &dyn Fn(&str) -> usize) -> Option<Ledger> {
+pub fn project(view: &LedgerView<'_>, world: &World, cap: usize, count: &dyn Fn(&str) -> usize) -> Option<Ledger> {
     let cap = cap.min(HARD_CAP);
     let active = view.runs.iter().filter(|run| !run.status.is_terminal()).max_by_key(|run| {
         // The one that is at work; among equals the newest.
@@ -103,7 +105,17 @@ pub fn project(view: &LedgerView, world: &World, cap: usize, count: &dyn Fn(&str
         .iter()
         .filter(|finding| finding.status.is_undecided() && finding.priority <= LEAST_PRIORITY)
         .collect();
-    findings.sort_by(|a, b| (a.priority, &a.path, a.line, &a.id).cmp(&(b.priority, &b.path, b.line, &b.id)));
+    let all = findings.len();
+    let by_weight = |a: &&LedgerFinding<'_>, b: &&LedgerFinding<'_>| {
+        (a.priority, &a.path, a.line, &a.id).cmp(&(b.priority, &b.path, b.line, &b.id))
+    };
+    // An element has more tokens than one: no more of them fit than this, and only these are put in order.
+    if all > HARD_CAP {
+        findings.select_nth_unstable_by(HARD_CAP, by_weight);
+        findings.truncate(HARD_CAP);
+    }
+    let beyond = all - findings.len();
+    findings.sort_by(by_weight);
     let latest = latest(view);
 
     // In the order in which they are worth their place.
@@ -127,12 +139,12 @@ pub fn project(view: &LedgerView, world: &World, cap: usize, count: &dyn Fn(&str
         ledger = Some((text, tokens));
     }
     let (text, tokens) = ledger?;
-    let mut ledger = Ledger { text, tokens, run: None, surfaced: Vec::new(), left_out: elements.len() - kept };
+    let mut ledger = Ledger { text, tokens, run: None, surfaced: Vec::new(), left_out: elements.len() - kept + beyond };
     for element in &elements[..kept] {
         match element.tells {
             Tells::Nothing => {}
             Tells::Run(run) => ledger.run = Some(run.clone()),
-            Tells::Finding(finding) => ledger.surfaced.push(finding.clone()),
+            Tells::Finding(finding) => ledger.surfaced.extend(finding.parse::<FindingId>()),
         }
     }
     Some(ledger)
@@ -149,12 +161,12 @@ enum Tells<'a> {
     Nothing,
     /// How the run ended.
     Run(&'a RunId),
-    Finding(&'a FindingId),
+    Finding(&'a str),
 }
 
 /// The newest run that ended and whose end still matters: one that was replaced or had nothing to do does not, nor does
 /// one that found nothing when the code has moved on or its result has been told.
-fn latest(view: &LedgerView) -> Option<&LedgerRun> {
+fn latest<'a>(view: &'a LedgerView<'_>) -> Option<&'a LedgerRun> {
     let newest = view
         .runs
         .iter()
@@ -204,7 +216,7 @@ fn latest_line(run: &LedgerRun) -> String {
     )
 }
 
-fn finding_line(finding: &LedgerFinding) -> String {
+fn finding_line(finding: &LedgerFinding<'_>) -> String {
     format!(
         "  <finding id=\"{}\" p=\"{}\" path=\"{}\" line=\"{}\" title=\"{}\"/>\n",
         finding.id,

@@ -25,18 +25,18 @@ fn run(number: u8, status: RunStatus, findings: u32) -> LedgerRun {
     }
 }
 
-fn finding(number: u8, priority: Priority, status: FindingStatus, title: &str) -> LedgerFinding {
+fn finding(number: u8, priority: Priority, status: FindingStatus, title: &str) -> LedgerFinding<'static> {
     LedgerFinding {
-        id: format!("f_{number:016x}").parse().expect("an id"),
+        id: format!("f_{number:016x}").into(),
         status,
         priority,
-        path: "src/a.rs".to_owned(),
+        path: "src/a.rs".into(),
         line: u32::from(number),
-        title: title.to_owned(),
+        title: title.to_owned().into(),
     }
 }
 
-fn view(runs: Vec<LedgerRun>, findings: Vec<LedgerFinding>) -> LedgerView {
+fn view(runs: Vec<LedgerRun>, findings: Vec<LedgerFinding<'static>>) -> LedgerView<'static> {
     LedgerView { repo: "code".to_owned(), runs, findings }
 }
 
@@ -44,7 +44,7 @@ fn letters(text: &str) -> usize {
     text.chars().count() / 4
 }
 
-fn text_of(view: &LedgerView) -> String {
+fn text_of(view: &LedgerView<'_>) -> String {
     project(view, &World { now: at(NOW) }, HARD_CAP, &letters).map_or(String::new(), |ledger| ledger.text)
 }
 
@@ -184,6 +184,24 @@ fn statuses() -> impl Strategy<Value = RunStatus> {
     proptest::sample::select(RunStatus::ALL.to_vec())
 }
 
+/// Far more than ever fit: the most urgent ones are named, and all others are counted.
+#[test]
+fn of_very_many_findings_the_most_urgent_are_named() {
+    let finding = |number: u32| LedgerFinding {
+        id: format!("f_{number:016x}").into(),
+        priority: if number.is_multiple_of(997) { Priority::P0 } else { Priority::P1 },
+        line: 100_000 - number,
+        ..finding(1, Priority::P1, FindingStatus::Open, "as it is")
+    };
+    let findings: Vec<_> = (1..20_000).map(finding).collect();
+    let ledger = project(&view(Vec::new(), findings), &World { now: at(NOW) }, HARD_CAP, &letters).expect("a ledger");
+    let expected: Vec<FindingId> =
+        (1..=20).rev().map(|n: u32| format!("f_{:016x}", n * 997).parse().expect("an id")).collect();
+    assert!(ledger.surfaced.len() > expected.len());
+    assert!(ledger.surfaced.starts_with(&expected), "{:?}", ledger.surfaced);
+    assert_eq!(ledger.surfaced.len() + ledger.left_out, 19_999);
+}
+
 prop_compose! {
     fn runs()(number in 0u8..90, status in statuses(), findings in 0u32..9, snapshot in hostile(), freshness in hostile(),
               scope in hostile(), summary in hostile(), ago in -100i64..1_000_000) -> LedgerRun {
@@ -193,9 +211,9 @@ prop_compose! {
 
 prop_compose! {
     fn findings()(number in 0u8..90, priority in 0u8..4, status in proptest::sample::select(FindingStatus::ALL.to_vec()),
-                  path in hostile(), title in hostile(), line in any::<u32>()) -> LedgerFinding {
+                  path in hostile(), title in hostile(), line in any::<u32>()) -> LedgerFinding<'static> {
         let priority = Priority::try_from(priority).expect("0 to 3");
-        LedgerFinding { path, line, ..finding(number, priority, status, &title) }
+        LedgerFinding { path: path.into(), line, ..finding(number, priority, status, &title) }
     }
 }
 

@@ -9,7 +9,7 @@ use super::Story;
 use crate::domain::{Coverage, Finding, HeldBack, Rejected, RunRecord, SCHEMA_VERSION};
 
 /// Keys of a run that its record leaves out when there is nothing to say.
-const OPTIONAL_OF_RUN: [&str; 11] = [
+const OPTIONAL_OF_RUN: [&str; 12] = [
     "triage_bytes",
     "superseded_by",
     "reused_from",
@@ -17,6 +17,7 @@ const OPTIONAL_OF_RUN: [&str; 11] = [
     "resumed_from",
     "waits_for",
     "finish_note",
+    "follow_up_of",
     "cancel_reason",
     "cancel_note",
     "error_class",
@@ -44,6 +45,7 @@ pub fn run(run: &RunRecord) -> Value {
     value.entry("paused").or_insert_with(|| json!(false));
     value.entry("full").or_insert_with(|| json!(false));
     if let Some(Value::Object(coverage)) = value.get_mut("coverage") {
+        coverage.entry("hunks_left_out").or_insert_with(|| json!(0));
         coverage.remove("files");
         coverage.remove("left_out");
         coverage.remove("carried");
@@ -61,6 +63,7 @@ pub fn finding(finding: &Finding) -> Value {
 /// Coverage with its lists.
 pub fn coverage(coverage: &Coverage) -> Value {
     let mut value = encoded(coverage);
+    value.entry("hunks_left_out").or_insert_with(|| json!(0));
     for key in ["files", "left_out", "carried"] {
         value.entry(key).or_insert_with(|| json!([]));
     }

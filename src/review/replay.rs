@@ -104,6 +104,7 @@ impl Replayed {
                 RunEvent::Phase { .. }
                 | RunEvent::Judged { .. }
                 | RunEvent::TookOver { .. }
+                | RunEvent::Surrounded { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }
                 | RunEvent::CodeSmellsAccumulated { .. }

@@ -8,9 +8,12 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::examine::Bench;
+use super::indexing::Indexing;
 use super::model::Opened;
 use super::work::{Asked, Worker};
 use super::{Runner, RunnerError, settle};
+use crate::config::ReviewerKind;
+use crate::context::index::{Index, Reach, Refreshed};
 use crate::context::tools::{self, Toolbox};
 use crate::domain::{CancelReason, ChatRequest, ErrorClass, Finding, Reported, Response, RunEvent, ToolCall};
 use crate::git::Change;
@@ -28,6 +31,8 @@ struct Talk {
     tools: Toolbox,
     bench: Bench,
     pulse: PulseWriter,
+    /// What the tools look things up in, while it is being made.
+    indexing: Option<Indexing>,
 }
 
 impl Worker<'_> {
@@ -60,11 +65,32 @@ impl Worker<'_> {
             }
             Err(error) => return Err(error),
         };
-        let tools = self.runner.toolbox(&self.record, change, opened.mask)?;
-        let task = self.runner.task(&opened, &self.record, change, (plan, known), &tools)?;
+        let mut tools = self.runner.toolbox(&self.record, change, opened.mask)?;
+        let commit = self.record.snapshot_commit.clone();
+        // Programs look around by themselves.
+        let is_indexed = self.runner.model_settings(&opened.name)?.kind != ReviewerKind::Command;
+        let mut index = if is_indexed { self.runner.index(&commit) } else { None };
+        let mut indexing = None;
+        if index.as_ref().is_some_and(|index| index.reach() == Reach::Other) {
+            indexing = self.runner.begin_indexing(&commit);
+            if let Some(refreshed) = indexing.as_mut().and_then(Indexing::wait) {
+                index = Some(self.indexed(refreshed));
+            }
+        }
+        let (task, context) = self.runner.task(&opened, &self.record, change, (plan, known), &tools, index.as_ref())?;
+        if let Some(context) = context
+            && !events().any(|event| matches!(event, RunEvent::Surrounded { .. }))
+        {
+            self.buffer.push(RunEvent::Surrounded { context: Box::new(context) });
+        }
+        match index.filter(|index| index.reach() == Reach::Whole) {
+            Some(index) => tools.look_up_in(index),
+            None if is_indexed && indexing.is_none() => indexing = self.runner.begin_indexing(&commit),
+            None => {}
+        }
         let bench = Bench::new(self.runner, &self.record, change)?;
         let pulse = self.runner.store.pulse_writer(&self.record.run_id, self.now());
-        let mut talk = Talk { opened, tools, bench, pulse };
+        let mut talk = Talk { opened, tools, bench, pulse, indexing };
         let mut recorded = Recorded::of(events());
         let mut dialog = Dialog::new();
         let mut effects = VecDeque::from(dialog.handle(Event::Started(Box::new(task))));
@@ -89,6 +115,9 @@ impl Worker<'_> {
                 },
                 Some(Effect::Examine { reports, .. }) => Event::Examined(self.examine(reports, &mut talk, &recorded)?),
                 Some(Effect::RunTools { calls, .. }) => {
+                    if let Some(refreshed) = talk.indexing.as_mut().and_then(Indexing::take) {
+                        talk.tools.look_up_in(self.indexed(refreshed));
+                    }
                     self.flush()?;
                     talk.pulse.enter(self.now(), PulseState::Tools);
                     self.run_tools(&calls, &mut talk.tools)
@@ -97,8 +126,17 @@ impl Worker<'_> {
             };
             effects.extend(dialog.handle(event));
         };
+        if let Some(refreshed) = talk.indexing.take().and_then(Indexing::end) {
+            self.indexed(refreshed);
+        }
         self.keep_account(&dialog, &mut talk)?;
         Ok(outcome)
+    }
+
+    /// An index that is ready; what was wrong with it is said.
+    fn indexed(&mut self, refreshed: Refreshed) -> Index {
+        self.buffer.extend(refreshed.repaired.map(|text| RunEvent::Note { text }));
+        refreshed.index
     }
 
     /// A review that needs no model, because earlier ones have looked at everything.

@@ -37,6 +37,9 @@
 //! - *Watching.* One watcher per repository holds `locks/watch.lock` for its life; it is started by whoever wants it,
 //!   detached as a worker is, and ended by a signal. It advances the epoch when something moved and asks the policy
 //!   whether that is worth a request ([`Watch`]). A snooze is a file in the store's folder that watchers and hooks obey.
+//! - *Indexing.* A worker that talks to a model reads the snapshot into the repository's index on a thread of its own while
+//!   it waits for answers, and gives it up when its run ends; what was read is kept. No review waits more than a moment
+//!   for it, and no answer of a tool depends on whether there is one.
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
@@ -46,6 +49,7 @@ mod converse;
 mod examine;
 mod hook;
 mod identity;
+mod indexing;
 mod keys;
 mod known;
 mod life;
@@ -61,6 +65,7 @@ pub mod resolve;
 mod retention;
 mod settle;
 mod start;
+mod surround;
 mod trial;
 mod wait;
 mod watch;

@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::identity::connect;
+use super::surround::{Around, Room};
 use super::{Runner, RunnerError};
-use crate::config::{ModelFacts, Models, Prompt, Prompts, ReviewerKind, ReviewerSettings, SummaryBy};
+use crate::config::{ModelFacts, Models, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, SummaryBy};
 use crate::context::house_rules::house_rules;
+use crate::context::index::Index;
 use crate::context::mask::Mask;
 use crate::context::material::{Measure, material};
 use crate::context::tokens;
 use crate::context::tools::{Setup, Toolbox};
-use crate::domain::{Finding, LineRange, RunRecord, TurnPhase, Usage, content_hash, text};
+use crate::domain::{Finding, LineRange, RunRecord, Surroundings, TurnPhase, Usage, content_hash, text};
 use crate::git::{Change, FileChange, Hunk, Repo, Throwaway};
 use crate::provider::chat::{Chat, ChatError, Tools};
 use crate::provider::command::SETTINGS_OF_AGENTS;
@@ -61,11 +63,13 @@ impl Runner {
     /// What of the settings decides what a model says, beside its name and effort.
     pub(super) fn model_policy_version(&self, settings: &ReviewerSettings) -> Result<String, RunnerError> {
         let switches = format!(
-            "{} {:?} {} {:?}",
+            "{} {:?} {} {:?} {}",
             settings.kind.word(),
             settings.tools,
             settings.mask_secrets,
-            settings.critic.map(|priority| priority.to_string())
+            settings.critic.map(|priority| priority.to_string()),
+            // How much there is of it changes less than that there is any.
+            self.settings.context.tokens > 0
         );
         let version = self.prompts()?.version();
         Ok(content_hash([version.as_bytes(), switches.as_bytes()]).chars().take(16).collect())
@@ -130,7 +134,7 @@ impl Runner {
         Ok(Toolbox::new(setup)?)
     }
 
-    /// What a run's model is asked to review.
+    /// What a run's model is asked to review, and what it is told of the code around that, where it is.
     pub(super) fn task(
         &self,
         opened: &Opened,
@@ -138,7 +142,8 @@ impl Runner {
         change: &Change,
         (mut plan, known): (Plan, Vec<Finding>),
         toolbox: &Toolbox,
-    ) -> Result<Task, RunnerError> {
+        index: Option<&Index>,
+    ) -> Result<(Task, Option<Surroundings>), RunnerError> {
         let settings = self.model_settings(&opened.name)?;
         let limits = self.limits(settings, &opened.facts)?;
         let encoding = opened.facts.encoding;
@@ -159,6 +164,7 @@ impl Runner {
         let unseen: Vec<&str> = material.left_out.iter().map(|file| file.path.as_str()).collect();
         plan.files.retain(|file| !unseen.contains(&file.path.as_str()));
         plan.left_out.extend(material.left_out.iter().cloned());
+        let diff_tokens = material.tokens;
         let parts = material.parts.into_iter();
         let parts = parts.map(|part| Part { path: part.path, hunks: part.hunks, text: part.text, tokens: part.tokens });
         let paths: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
@@ -170,7 +176,7 @@ impl Runner {
         if settings.kind == ReviewerKind::Command {
             system = format!("{system}\n\n{}", prompts.render(&Prompt::Agent));
         }
-        Ok(Task {
+        let mut task = Task {
             plan,
             known,
             parts: parts.collect(),
@@ -178,17 +184,38 @@ impl Runner {
             tools: if native { toolbox.specs() } else { Vec::new() },
             limits,
             count: Box::new(count),
-            say: self.words(prompts, scope_in_words(record), rules, record, opened.mask),
+            say: Box::new(|_| String::new()),
             overhead: OVERHEAD,
-        })
+        };
+        let mut told = Told { scope: scope_in_words(record), rules, context: String::new() };
+        // Programs look around by themselves; a prompt of the user's own may do without.
+        let is_told = settings.kind != ReviewerKind::Command && prompts.has(PromptName::Task, "context");
+        let most = if is_told { self.settings.context.tokens } else { 0 };
+        let context = (most > 0).then(|| {
+            let empty = Say::Task { diff: "", later: "", known: "" };
+            let words = count(&self.words(Rc::clone(&prompts), told.clone(), record, opened.mask)(empty));
+            let room = Room {
+                window: task.limits.window_tokens,
+                pinned: task.limits.pinned_tokens(),
+                fixed: task.fixed_tokens() + words + task.known_tokens(),
+                diff: diff_tokens.min(task.limits.part_tokens()),
+            };
+            let is_open = |path: &str| open.contains_key(path);
+            let counted = |text: &str| tokens::count(encoding, text);
+            let around = self.around(record, change, &is_open, (room.budget(most), &counted), index);
+            let Around { text, context } = around;
+            told.context = text;
+            context
+        });
+        task.say = self.words(prompts, told, record, opened.mask);
+        Ok((task, context))
     }
 
     /// The engine's words, from the prompts.
     fn words(
         &self,
         prompts: Rc<Prompts>,
-        scope: String,
-        rules: String,
+        told: Told,
         record: &RunRecord,
         mask: Mask,
     ) -> Box<dyn Fn(Say<'_>) -> String> {
@@ -197,7 +224,8 @@ impl Runner {
             let render = |prompt: Prompt<'_>| prompts.render(&prompt);
             match say {
                 Say::Task { diff, later, known } => {
-                    render(Prompt::Task { scope: &scope, rules: &rules, patterns: "", known, diff, later })
+                    let Told { scope, rules, context } = &told;
+                    render(Prompt::Task { scope, rules, patterns: "", known, diff, context, later })
                 }
                 Say::More { diff, later } => render(Prompt::More { diff, later }),
                 Say::Uncovered { hunks } => render(Prompt::Uncovered { hunks }),
@@ -286,6 +314,15 @@ impl Runner {
         let most = budget.day_cost.filter(|most| today.cost >= most.as_f64());
         Ok(most.map(|most| format!("the budget of ${most} for a day is used up (budget.day_cost)")))
     }
+}
+
+/// What every request tells beside the change.
+#[derive(Debug, Clone)]
+struct Told {
+    scope: String,
+    rules: String,
+    /// The code around the change.
+    context: String,
 }
 
 /// What is reviewed, as the model is told.

@@ -81,6 +81,7 @@ fn sync_of(event: &RunEvent) -> Sync {
         | RunEvent::Carried { .. }
         | RunEvent::TurnAnswered { .. }
         | RunEvent::TookOver { .. }
+        | RunEvent::Surrounded { .. }
         | RunEvent::Restated { .. }
         | RunEvent::Rejected { .. }
         | RunEvent::Judged { .. }

@@ -22,7 +22,7 @@ use super::shelf::{Shelf, hash};
 use super::view::{Origin, View};
 use super::{Store, StoreError, checkpoint, files, lines};
 use crate::domain::text::count;
-use crate::domain::{FindingStatus, RunRecord, RunStatus};
+use crate::domain::{FindingStatus, RunStatus};
 
 /// How far a file was read, and how to tell that it is still the same file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -281,7 +281,7 @@ fn findings_of(store: &Store, id: &str, row: usize) -> Result<Findings, StoreErr
 
 fn lay_over(columns: &mut Columns, live: &Live, orphans: &BTreeMap<FindingKey, u8>, touched: &mut Vec<u32>) {
     let mut own = BTreeMap::new();
-    let of_a_fix = columns.run_row(live.run).scope_hash.starts_with(RunRecord::OF_A_FIX);
+    let of_a_fix = columns.run_row(live.run).is_of_a_fix();
     for finding in live.findings.iter().filter(|_| !of_a_fix) {
         let id = padded(&finding.finding_id);
         own.insert(id, finding.priority);

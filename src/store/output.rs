@@ -136,6 +136,7 @@ impl Store {
                 | RunEvent::TurnAsked { .. }
                 | RunEvent::TurnAnswered { .. }
                 | RunEvent::TookOver { .. }
+                | RunEvent::Surrounded { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }
                 | RunEvent::Repeated { .. }

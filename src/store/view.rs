@@ -10,7 +10,7 @@ use super::columns::Columns;
 use super::live::Live;
 use super::load::Settled;
 use super::shelf::Shelf;
-use crate::domain::{Finding, FindingStatus, Kind, LineRange, Priority, RunStatus, Severity};
+use crate::domain::{Finding, FindingStatus, Kind, LineRange, Priority, RunRecord, RunStatus, Severity};
 
 /// A run in a list. Times are milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,6 +54,11 @@ impl RunRow<'_> {
     /// Whether it waits for a person to let it go on.
     pub fn is_paused(&self) -> bool {
         self.paused && !self.status.is_terminal()
+    }
+
+    /// Whether it reviews the patch of a fix: nobody asked for it by itself.
+    pub fn is_of_a_fix(&self) -> bool {
+        self.scope_hash.starts_with(RunRecord::OF_A_FIX)
     }
 }
 

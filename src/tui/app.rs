@@ -18,7 +18,7 @@ use super::loaded::Loaded;
 use super::message::{FileRow, Subject, Tab, TriageLine};
 use super::stats::Stats;
 use super::theme::{Depth, Theme};
-use crate::domain::{FindingId, FindingStatus, RunStatus, Scope};
+use crate::domain::{FindingId, FindingStatus, RunStatus, Scope, Surroundings};
 use crate::runner::{Runner, WatchState};
 use crate::store::{FindingRow, Pulse, RunRow, View};
 
@@ -64,6 +64,13 @@ pub struct RunEntry {
     pub folded: u32,
     /// It superseded runs, and they are shown.
     pub unfolded: bool,
+}
+
+/// The part of a run's context that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Portion {
+    Sent,
+    LeftOut,
 }
 
 /// How a message to the user is meant.
@@ -265,6 +272,7 @@ pub struct App {
     /// The part of the page that can be shown or hidden now, and those that are shown.
     pub fold: Option<FoldKey>,
     pub open_folds: HashSet<FoldKey>,
+    pub portion: Portion,
     /// What was asked for and has not come.
     pub loading: Option<(Subject, Tab)>,
     /// What is shown could be other by now: read it again, and show it until the answer is here.
@@ -354,6 +362,7 @@ impl App {
             scroll: 0,
             fold: None,
             open_folds: HashSet::new(),
+            portion: Portion::Sent,
             loading: None,
             stale: false,
             overlay: Overlay::None,
@@ -400,10 +409,10 @@ impl App {
         }
     }
 
-    /// The pages of what is selected. A run has turns when its reviewer is asked in turns; a finding has a fix when there
+    /// The pages of what is selected. A run has turns and a context when its reviewer is asked in turns; a finding has a fix when there
     /// is a patch.
     pub fn tabs(&self) -> &'static [Tab] {
-        const WITH_TURNS: [Tab; 5] = [Tab::Page, Tab::Turns, Tab::Diff, Tab::Log, Tab::Ledger];
+        const WITH_TURNS: [Tab; 6] = [Tab::Page, Tab::Turns, Tab::Context, Tab::Diff, Tab::Log, Tab::Ledger];
         const WITH_FIX: [Tab; 5] = [Tab::Page, Tab::Fix, Tab::Diff, Tab::Log, Tab::Ledger];
         const WITHOUT: [Tab; 4] = [Tab::Page, Tab::Diff, Tab::Log, Tab::Ledger];
         if let Subject::Finding(id) = &self.subject
@@ -413,6 +422,14 @@ impl App {
         }
         let turns = self.subject_run().is_some_and(|run| run.reviewer != Runner::BUILTIN);
         if turns { &WITH_TURNS } else { &WITHOUT }
+    }
+
+    /// What the run on the page told of the code around the change.
+    pub fn surroundings(&self) -> Option<&Surroundings> {
+        match self.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
+            Some(Loaded::Context(page)) => page.conversation.context.as_deref(),
+            _ => None,
+        }
     }
 
     /// Which keys apply.
@@ -475,7 +492,7 @@ impl App {
             .find(|run| run.status.is_working() && !run.paused)
             .or_else(|| active().find(|run| run.status.is_working()))
             .or_else(|| active().next())
-            .or_else(|| (self.view.run_count() > 0).then(|| self.view.run(0)))
+            .or_else(|| (0..self.view.run_count()).map(|index| self.view.run(index)).find(|run| !run.is_of_a_fix()))
     }
 
     pub fn waiting_runs(&self) -> usize {

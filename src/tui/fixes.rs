@@ -34,7 +34,7 @@ impl Fixes {
     pub fn new(all: Vec<Fix>) -> Self {
         let mut of = HashMap::new();
         for (index, fix) in all.iter().enumerate() {
-            for finding in &fix.findings {
+            for finding in fix.fixed() {
                 of.entry(finding.clone()).or_insert(index);
             }
         }

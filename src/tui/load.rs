@@ -76,12 +76,13 @@ impl Loader {
             (Tab::Page, Subject::Finding(id)) => return self.finding(view, id, show),
             (Tab::Page, Subject::Run(run)) => self.run(run),
             (Tab::Page, Subject::File { run, path }) => self.file(run, path),
-            (Tab::Turns, Subject::Run(run)) => self.turns(run),
+            (Tab::Turns, Subject::Run(run)) => self.turns(run).map(Loaded::Turns),
+            (Tab::Context, Subject::Run(run)) => self.turns(run).map(Loaded::Context),
             (Tab::Fix, Subject::Finding(id)) => self.fix(id),
             // Only findings are fixed.
             (Tab::Fix, _) => return,
             // Only runs have turns.
-            (Tab::Turns, _) => return,
+            (Tab::Turns | Tab::Context, _) => return,
             (Tab::Diff, subject) => self.diff(view, subject),
             (Tab::Log, subject) => self.log(view, subject),
         };
@@ -196,7 +197,7 @@ impl Loader {
     }
 
     /// The turns of a run: what its journal has had since the last look.
-    fn turns(&mut self, run: &str) -> Result<Loaded, String> {
+    fn turns(&mut self, run: &str) -> Result<Box<TurnsPage>, String> {
         let run = self.record(run)?;
         if self.following.as_ref().is_none_or(|(id, ..)| *id != run.run_id) {
             let follow = self.store.follow_journal(&run.run_id, 0);
@@ -209,7 +210,7 @@ impl Loader {
             }
             conversation.clone_from(known);
         }
-        Ok(Loaded::Turns(Box::new(TurnsPage { run, conversation })))
+        Ok(Box::new(TurnsPage { run, conversation }))
     }
 
     fn file(&self, run: &str, path: &str) -> Result<Loaded, String> {

@@ -11,6 +11,8 @@ pub enum Loaded {
     Finding(Box<FindingPage>),
     Run(Box<RunPage>),
     Turns(Box<TurnsPage>),
+    /// From the same journal.
+    Context(Box<TurnsPage>),
     File(Box<FilePage>),
     Fix(Box<FixPage>),
     /// One file's change, or all of a run's.

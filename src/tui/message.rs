@@ -189,6 +189,8 @@ pub enum Tab {
     Page,
     /// What was asked and answered in a run.
     Turns,
+    /// What a run's first request told of the code around the change.
+    Context,
     /// The patch that is offered for a finding.
     Fix,
     Diff,

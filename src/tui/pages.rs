@@ -1,5 +1,6 @@
 //! The pages of the detail: loaded values in, a measured document out.
 
+mod context;
 mod fix;
 mod run;
 mod stats;
@@ -33,6 +34,7 @@ pub fn build(app: &App, width: usize) -> Doc {
         Some(Loaded::Finding(page)) => finding(app, page, width, &mut doc),
         Some(Loaded::Run(page)) => run::run(app, page, width, &mut doc),
         Some(Loaded::Turns(page)) => turns::turns(app, page, width, &mut doc),
+        Some(Loaded::Context(page)) => context::context(app, page, width, &mut doc),
         Some(Loaded::Fix(page)) => fix::fix(app, page, width, &mut doc),
         Some(Loaded::File(page)) => run::file(app, page, width, &mut doc),
         Some(Loaded::Diff(files)) => {

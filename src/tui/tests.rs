@@ -1,5 +1,6 @@
 //! The cockpit from the outside: messages in, commands and screens out; no terminal, no clock.
 
+mod context;
 mod fix;
 mod flow;
 mod life;

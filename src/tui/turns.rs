@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::domain::{
-    ErrorClass, Finding, JournalEntry, Priority, Rejected, Response, RunEvent, Stop, Time, ToolOutcome, TurnPhase,
-    Usage, WindowUse, text,
+    ErrorClass, Finding, JournalEntry, Priority, Rejected, Response, RunEvent, Stop, Surroundings, Time, ToolOutcome,
+    TurnPhase, Usage, WindowUse, text,
 };
 
 /// Bytes of an answer, or of what was asked, that are kept for the page; the journal has all of it.
@@ -17,6 +17,8 @@ const KEPT_TEXT: usize = 24 * 1024;
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
     pub turns: Vec<Arc<Turn>>,
+    /// The code around the change that went with the first request; the last one told, when it was put together anew.
+    pub context: Option<Arc<Surroundings>>,
     /// What ended it, or a part of it.
     pub failure: Option<(ErrorClass, String)>,
 }
@@ -233,6 +235,11 @@ impl Conversation {
                 if let Some((_, until @ None)) = self.last().and_then(|turn| turn.pauses.last_mut()) {
                     *until = Some(at);
                 }
+            }
+            RunEvent::Surrounded { mut context } => {
+                context.sections.truncate(Surroundings::MAX_LISTED);
+                context.left_out.truncate(Surroundings::MAX_LISTED);
+                self.context = Some(Arc::from(context));
             }
             RunEvent::Failed { class, summary } => self.failure = Some((class, summary)),
             // What a failure said of an earlier attempt is over.

@@ -1,6 +1,7 @@
 //! Integration tests: whole reviews by a model on loopback, through the real binary, the real client and a real socket.
 
 mod carry;
+mod context;
 mod figures;
 mod scenarios;
 pub mod server;

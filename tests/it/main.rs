@@ -4,6 +4,7 @@ mod carry;
 mod cli;
 mod cockpit;
 mod command;
+mod context;
 mod env;
 mod fix;
 mod git;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod hostile;
+mod index;
 mod large;
 mod material;
 

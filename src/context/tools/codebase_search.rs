@@ -12,6 +12,7 @@ use serde_json::json;
 use super::arguments::Arguments;
 use super::page::{Pager, Shown};
 use super::scan::{BUDGET, scan};
+use super::sieve::Sieve;
 use super::{Answer, Stopped, Tool, Toolbox, files, quoted};
 use crate::context::text::{self, shown_line};
 use crate::domain::text::count;
@@ -215,7 +216,8 @@ impl Where {
 
 pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn() -> bool) -> Result<Answer, Stopped> {
     let query_text = arguments.required("query")?;
-    let query = Query::new(&query_text, arguments.flag("regex")?)?;
+    let is_regex = arguments.flag("regex")?;
+    let query = Query::new(&query_text, is_regex)?;
     let path = arguments.text("path")?;
     let page = arguments.page()?;
     let scope = Where::new(toolbox, path.as_deref())?;
@@ -225,7 +227,9 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
     let mut shown = Shown::default();
     let (repo, files, texts) = (&toolbox.repo, &toolbox.files, &mut toolbox.texts);
     let mut matched = 0;
-    let scanned = scan((repo, files), query.budget, &|entry| scope.has(entry), cancelled, &mut |entry, content| {
+    let sieve = if is_regex { None } else { Sieve::of_text(toolbox.index.as_ref(), &query_text) };
+    let wanted = |entry: &Entry| scope.has(entry);
+    let scanned = scan((repo, files), sieve.as_ref(), query.budget, &wanted, cancelled, &mut |entry, content| {
         if !query.may_match(content, cancelled)? {
             return Ok(ControlFlow::Continue(()));
         }

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::arguments::Arguments;
 use super::page::{Pager, Shown};
 use super::scan::{BUDGET, scan};
+use super::sieve::Sieve;
 use super::symbols::{Role, places, plain};
 use super::{Answer, Stopped, Tool, Toolbox, quoted};
 use crate::context::text::shown_line;
@@ -55,7 +56,8 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
         // A script without an ending is known by its content only.
         Language::detect(&entry.path, b"").is_some() || !entry.path.rsplit('/').next().is_some_and(|n| n.contains('.'))
     };
-    let scanned = scan((repo, files), BUDGET, &may_name, cancelled, &mut |entry, content| {
+    let sieve = Sieve::of_name(toolbox.index.as_ref(), name);
+    let scanned = scan((repo, files), sieve.as_ref(), BUDGET, &may_name, cancelled, &mut |entry, content| {
         if finder.find(content).is_none() {
             return Ok(ControlFlow::Continue(()));
         }

@@ -2,7 +2,8 @@
 //!
 //! Invariants: nothing outside of the snapshot's tree is read, whatever a path says; the same call gets the same answer,
 //! today and when a journal is replayed; each answer is at most [`MAX_ANSWER`], masked, and without a byte that a terminal
-//! obeys. Arguments are a stranger's: what cannot be understood is answered with how to do it right.
+//! obeys. An index saves reading files and changes no answer, but that a search which would reach its limit gets further.
+//! Arguments are a stranger's: what cannot be understood is answered with how to do it right.
 
 mod arguments;
 mod codebase_search;
@@ -14,6 +15,7 @@ mod read_file;
 mod report;
 mod scan;
 mod show_diff;
+mod sieve;
 mod static_findings;
 mod symbols;
 mod texts;
@@ -25,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use self::arguments::Arguments;
 use self::files::Files;
 use self::texts::Texts;
+use super::index::Index;
 use super::mask::Mask;
 use super::text::shown_line;
 use crate::domain::{Finding, LineRange, ToolCall, ToolOutcome, ToolSpec, word_enum};
@@ -107,6 +110,8 @@ pub struct Toolbox {
     reviewer: Box<dyn Reviewer>,
     /// What the built-in reviewer reports, once it was asked.
     findings: Option<Vec<Finding>>,
+    /// Of all of the snapshot's tree: it saves reading files, and changes no answer.
+    index: Option<Index>,
 }
 
 /// Why a call ends without what it asked for.
@@ -152,7 +157,13 @@ impl Toolbox {
         let Setup { repo, base_commit, snapshot_commit, change, reviewer, mask } = setup;
         let files = Files::new(repo.listing(&snapshot_commit)?, &change);
         let (texts, parsers) = (Texts::new(mask), Parsers::default());
-        Ok(Self { repo, base_commit, change, files, texts, parsers, reviewer, findings: None })
+        Ok(Self { repo, base_commit, change, files, texts, parsers, reviewer, findings: None, index: None })
+    }
+
+    /// From now on searches leave away the files that this index, which must be of all of the snapshot's tree, knows not
+    /// to have what is looked for.
+    pub fn look_up_in(&mut self, index: Index) {
+        self.index = Some(index);
     }
 
     /// What a model is told of its tools.

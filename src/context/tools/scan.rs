@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::Stopped;
 use super::files::Files;
+use super::sieve::Sieve;
 use crate::context::text::{MAX_BYTES, is_binary};
 use crate::domain::text::count;
 use crate::git::{Entry, Repo};
@@ -28,12 +29,13 @@ pub struct Scanned {
 pub type Visit<'a> = dyn FnMut(&Entry, &[u8]) -> Result<ControlFlow<()>, Stopped> + 'a;
 
 /// Hands the files that may be seen and are text to `visit`, the nearest to the change first, until it breaks or `budget`
-/// bytes are read.
+/// bytes are read. What `sieve` leaves away counts as if it were read, so that the same files are looked at without it.
 ///
 /// # Errors
 /// When `cancelled` says so.
 pub fn scan(
     (repo, files): (&Repo, &Files),
+    sieve: Option<&Sieve<'_>>,
     budget: u64,
     wanted: &dyn Fn(&Entry) -> bool,
     cancelled: &dyn Fn() -> bool,
@@ -65,6 +67,9 @@ pub fn scan(
                 scanned.unreadable += 1;
                 continue;
             }
+        }
+        if sieve.is_some_and(|sieve| !sieve.may_have(entry)) {
+            continue;
         }
         let Ok(content) = repo.blob(&entry.id) else {
             scanned.unreadable += 1;
@@ -141,7 +146,7 @@ mod tests {
         let files = Files::new(repo.listing("HEAD").expect("a listing"), &change);
         let seen = |budget| {
             let mut seen = Vec::new();
-            let scanned = scan((&repo, &files), budget, &|_| true, &|| false, &mut |entry, content| {
+            let scanned = scan((&repo, &files), None, budget, &|_| true, &|| false, &mut |entry, content| {
                 assert_eq!(content.len(), 10_000);
                 seen.push(entry.path.clone());
                 Ok(ControlFlow::Continue(()))

@@ -106,6 +106,19 @@ impl Task {
     }
 }
 
+impl Task {
+    /// What of every request is always the same: prompt, tools, and what they cost besides. Tokens.
+    pub fn fixed_tokens(&self) -> u64 {
+        let specs = self.tools.iter().map(|tool| (self.count)(&serde_json::to_string(tool).unwrap_or_default()));
+        (self.count)(&self.system) + specs.sum::<u64>() + self.overhead
+    }
+
+    /// The most that known findings take of the pinned task. Tokens.
+    pub fn known_tokens(&self) -> u64 {
+        if self.known.is_empty() { 0 } else { self.limits.pinned_tokens() / KNOWN_SHARE }
+    }
+}
+
 impl std::fmt::Debug for Task {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Task").field("plan", &self.plan).field("limits", &self.limits).finish_non_exhaustive()
@@ -307,17 +320,16 @@ impl Dialog {
     }
 
     fn start(&mut self, task: Task) -> Vec<Effect> {
-        let Task { plan, known, parts, system, tools, limits, count, say, overhead } = task;
+        let (fixed, for_known) = (task.fixed_tokens(), task.known_tokens());
+        let Task { plan, known, parts, system, tools, limits, count, say, overhead: _ } = task;
         let planned = RunEvent::Planned {
             files: to_u32(plan.files.len() + plan.left_out.len()),
             hunks: to_u32(plan.files.iter().map(|file| file.hunks.len()).sum()),
             left_out: plan.left_out.clone(),
         };
-        let specs: u64 = tools.iter().map(|tool| count(&serde_json::to_string(tool).unwrap_or_default())).sum();
-        let fixed = count(&system) + specs + overhead;
         let open = plan.open();
         known.iter().for_each(|finding| self.accumulated.know(finding));
-        let known = known_lines(&known, &open, limits.pinned_tokens() / KNOWN_SHARE, &count);
+        let known = known_lines(&known, &open, for_known, &count);
         let task = count(&say(Say::Task { diff: "", later: "", known: &known }));
         let first = limits.pinned_tokens().saturating_sub(fixed + task);
         let files = open.len();

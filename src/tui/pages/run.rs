@@ -315,6 +315,10 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
             let model = if model.is_empty() { String::new() } else { format!(" ({model})") };
             ("took over", Role::Warn, format!("{reviewer}{model}"))
         }
+        RunEvent::Surrounded { context } => {
+            let sections = text::count(context.sections.len(), "section");
+            ("context", Role::Muted, format!("{sections}, {} of {} tokens", context.total_tokens, context.budget))
+        }
         RunEvent::Waiting { reason, wait_ms, .. } => {
             ("waiting", Role::Warn, format!("{reason}, {} s", wait_ms.div_ceil(1000)))
         }

@@ -17,26 +17,26 @@ use crate::tui::turns::{Conversation, Report};
 use crate::tui::{draw, glyphs, update};
 
 #[path = "../../../benches/support/turns.rs"]
-mod sample;
+pub(super) mod sample;
 
 use sample::{Fate, Written};
 
 const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
 
 /// A store in which runs were written as their workers would, and what reads it.
-struct Desk {
+pub(super) struct Desk {
     _folder: tempfile::TempDir,
-    store: Store,
+    pub(super) store: Store,
     loader: Loader,
-    written: Vec<(Fate, Written)>,
+    pub(super) written: Vec<(Fate, Written)>,
 }
 
-fn now() -> Time {
+pub(super) fn now() -> Time {
     Time::from_millisecond(NOW).expect("a moment")
 }
 
 impl Desk {
-    fn of(fates: &[Fate]) -> Self {
+    pub(super) fn of(fates: &[Fate]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
         let store = Store::open(folder.path(), info).expect("a store");
@@ -49,14 +49,14 @@ impl Desk {
         Self { _folder: folder, store, loader, written }
     }
 
-    fn app(&mut self, columns: u16, rows: u16) -> App {
+    pub(super) fn app(&mut self, columns: u16, rows: u16) -> App {
         let mut app = app(columns, rows);
         self.refresh(&mut app);
         app
     }
 
     /// What the threads would tell after a change of the store.
-    fn refresh(&mut self, app: &mut App) {
+    pub(super) fn refresh(&mut self, app: &mut App) {
         let view = self.store.view().expect("a view");
         let commands = send(app, Message::Viewed { view, written: 0 });
         self.carry_out(app, commands);
@@ -68,7 +68,7 @@ impl Desk {
         send(app, Message::Pulses(self.store.pulses(&runs)));
     }
 
-    fn press(&mut self, app: &mut App, keys: &str) -> Vec<Command> {
+    pub(super) fn press(&mut self, app: &mut App, keys: &str) -> Vec<Command> {
         let mut rest = Vec::new();
         for key in keys.split_whitespace() {
             let commands = press(app, key);
@@ -104,6 +104,14 @@ impl Desk {
         rest
     }
 
+    /// What the only run sent with its first request.
+    pub(super) fn context(&mut self, columns: u16, rows: u16) -> App {
+        let mut app = self.turns(columns, rows);
+        self.press(&mut app, "l");
+        assert_eq!((app.tab, app.focus), (Tab::Context, Pane::Detail));
+        app
+    }
+
     /// The turns of the only run.
     fn turns(&mut self, columns: u16, rows: u16) -> App {
         let mut app = self.app(columns, rows);
@@ -119,7 +127,7 @@ fn rebuild(app: &mut App) {
     send(app, Message::Tick);
 }
 
-fn both(name: &str, desk: &mut Desk, make: impl Fn(&mut Desk, u16, u16) -> App) {
+pub(super) fn both(name: &str, desk: &mut Desk, make: impl Fn(&mut Desk, u16, u16) -> App) {
     for (columns, rows) in SIZES {
         let mut app = make(desk, columns, rows);
         assert_snapshot!(format!("{name}-{columns}x{rows}"), screen(&app));
@@ -305,7 +313,7 @@ fn a_run_without_turns_has_no_tab_for_them() {
     let mut app = showing(160, 48, view());
     // The first step unfolds what it superseded.
     press(&mut app, "1 l l");
-    assert!(!screen(&app).contains("Turns"));
+    assert!(!screen(&app).contains("Turns") && !screen(&app).contains("Context"));
     press(&mut app, "l");
     assert_eq!(app.tab, Tab::Diff);
     // The run of a model below it has one, and leaving it leaves the tab.

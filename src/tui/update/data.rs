@@ -203,7 +203,9 @@ fn changed_under_detail(app: &mut App, same_finding: bool) {
         }
         (Some(_), Tab::Log) => app.is_live() || shows_unfinished(app),
         // Its patch changes with the fixes, not with the view.
-        (Some((Subject::Finding(_), ..)), Tab::Turns | Tab::Fix) | (Some((Subject::Nothing, ..)), _) => false,
+        (Some((Subject::Finding(_), ..)), Tab::Turns | Tab::Context | Tab::Fix) | (Some((Subject::Nothing, ..)), _) => {
+            false
+        }
     };
     if stale {
         app.stale = true;
@@ -221,7 +223,7 @@ fn shows_unfinished(app: &App) -> bool {
     use super::super::loaded::Loaded;
     let status = match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
         Some(Loaded::Run(page)) => Some(page.run.status),
-        Some(Loaded::Turns(page)) => Some(page.run.status),
+        Some(Loaded::Turns(page) | Loaded::Context(page)) => Some(page.run.status),
         Some(Loaded::File(page)) => Some(page.run.status),
         Some(Loaded::Log { run, .. }) => run.as_ref().map(|run| run.status),
         Some(Loaded::Failed(_)) => return true,

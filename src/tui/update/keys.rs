@@ -1,13 +1,15 @@
 //! What each action does.
 
-use super::super::app::{App, Choice, Count, Menu, MenuItem, Overlay, Pane, Prompt, PromptKind, Question, Tone};
+use super::super::app::{
+    App, Choice, Count, Menu, MenuItem, Overlay, Pane, Portion, Prompt, PromptKind, Question, Tone,
+};
 use super::super::input::{Code, Key};
 use super::super::keymap::Action;
 use super::super::line::LineEdit;
 use super::super::loaded::Loaded;
 use super::super::message::{Command, Subject, Tab, TriageOrder};
 use super::super::{filter, markdown, stats};
-use super::{close, data, fix, folds, prompt, quit, run_id, triage};
+use super::{build, close, data, fix, folds, prompt, quit, run_id, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, Watcher};
 
@@ -240,6 +242,7 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
                 focus(app, Pane::Detail, commands);
             }
         }
+        A::LeftOut => left_out(app),
         A::Stats => stats::open(app, commands),
         A::Open => open(app, commands),
         A::Back => back(app, commands),
@@ -309,6 +312,19 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         | A::DeleteWord
         | A::DeleteLine => {}
     }
+}
+
+/// From what was sent to what was left out, and back.
+fn left_out(app: &mut App) {
+    if app.surroundings().is_none() {
+        return app.say(Tone::Plain, "nothing to switch: this page lists no context");
+    }
+    app.portion = match app.portion {
+        Portion::Sent => Portion::LeftOut,
+        Portion::LeftOut => Portion::Sent,
+    };
+    app.scroll = 0;
+    build(app);
 }
 
 fn selected(app: &App) -> usize {

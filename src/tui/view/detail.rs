@@ -86,24 +86,28 @@ fn tabs(painter: &mut Painter<'_>, area: Rect) {
         Subject::File { .. } => "File",
         Subject::Finding(_) | Subject::Nothing => "Finding",
     };
+    let name = |tab: Tab| match tab {
+        Tab::Page => page,
+        Tab::Turns => "Turns",
+        Tab::Context => "Context",
+        Tab::Fix => "Fix",
+        Tab::Diff => "Diff",
+        Tab::Log => "Log",
+        Tab::Ledger => "Ledger",
+    };
+    // Closer together where they would not all be there.
+    let names: usize = app.tabs().iter().map(|tab| name(*tab).len() + 3).sum();
+    let gap = if names <= usize::from(area.width) + 3 { 3 } else { 2 };
     let mut x = area.x;
     for tab in app.tabs() {
-        let name = match tab {
-            Tab::Page => page,
-            Tab::Turns => "Turns",
-            Tab::Fix => "Fix",
-            Tab::Diff => "Diff",
-            Tab::Log => "Log",
-            Tab::Ledger => "Ledger",
-        };
         let role = match (*tab == app.tab, focused) {
             (true, true) => Role::Title,
             (true, false) => Role::Strong,
             (false, _) => Role::Faint,
         };
-        x += painter.put(x, area.y, area.right().saturating_sub(x), name, role) + 3;
+        x += painter.put(x, area.y, area.right().saturating_sub(x), name(*tab), role) + gap;
     }
-    x = x.saturating_sub(2);
+    x = x.saturating_sub(gap - 1);
     if x < area.right() {
         painter.rule(x, area.y, area.right() - x, if focused { Role::Focus } else { Role::Rule });
     }

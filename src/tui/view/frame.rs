@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, FirstReview, Notice, Overlay, Pane, Prompt, PromptKind, Tone};
+use super::super::app::{App, FirstReview, Notice, Overlay, Pane, Portion, Prompt, PromptKind, Tone};
 use super::super::keymap::{Action, Context};
 use super::super::layout::{LEAST, Layout, PaneArea};
 use super::super::message::Subject;
@@ -104,10 +104,11 @@ fn engine(app: &App) -> (&'static str, String, Role) {
     }
     let state = match run.status {
         RunStatus::Pending => format!("waiting for a worker {dot} {}", app.since(run.created_ms)),
-        RunStatus::Reviewing if run.files_total > 0 => format!(
-            "reviewing {}/{} files {dot} active {} ago",
-            run.files_covered,
-            run.files_total,
+        // Files that are left out are in the number of files, and not among the hunks.
+        RunStatus::Reviewing if run.hunks_total > 0 => format!(
+            "reviewing {}/{} hunks {dot} active {} ago",
+            run.hunks_covered,
+            run.hunks_total,
             app.since(run.updated_ms)
         ),
         status => format!("{status} {dot} active {} ago", app.since(run.updated_ms)),
@@ -223,6 +224,14 @@ fn footer_actions(app: &App, context: Context) -> Vec<(Action, &'static str)> {
             let first = (A::Open, if open { "fold" } else { "unfold" });
             let last = [A::NextTab, A::Zoom, A::Search, A::Back, A::Help].map(|action| (action, action.short()));
             return std::iter::once(first).chain(pausing(app)).chain(last).collect();
+        }
+        Context::Detail if app.surroundings().is_some() => {
+            let other = match app.portion {
+                Portion::Sent => "left out",
+                Portion::LeftOut => "sent",
+            };
+            let last = [A::NextTab, A::Zoom, A::Search, A::Back, A::Help].map(|action| (action, action.short()));
+            return std::iter::once((A::LeftOut, other)).chain(pausing(app)).chain(last).collect();
         }
         // Nothing can be decided about a run or a file.
         Context::Detail if matches!(app.subject, Subject::Run(_)) => {

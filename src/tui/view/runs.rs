@@ -90,7 +90,8 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
             let used = painter.put_right(left, y, scope_width, &folded, Role::Faint);
             scope_width -= used + 1;
         }
-        painter.put(left, y, scope_width, run.scope, if entry.nested { Role::Muted } else { Role::Normal });
+        let scope = if run.is_of_a_fix() { "patch of a fix" } else { run.scope };
+        painter.put(left, y, scope_width, scope, if entry.nested { Role::Muted } else { Role::Normal });
         painter.over(None);
     }
     painter.thumb(body, app.run_cursor.offset, app.runs.len());

@@ -22,7 +22,7 @@ const FINDING_KEYS: [&str; 17] = [
     "reported_at",
 ];
 
-const RUN_KEYS: [&str; 41] = [
+const RUN_KEYS: [&str; 49] = [
     "run_id",
     "status",
     "created_at",
@@ -60,6 +60,14 @@ const RUN_KEYS: [&str; 41] = [
     "superseded_by",
     "reused_from",
     "carried_over_from",
+    "resumed_from",
+    "waits_for",
+    "follow_up_of",
+    "full",
+    "finish_note",
+    "answered_by",
+    "reuse_count",
+    "adopted_count",
     "cancel_reason",
     "cancel_note",
     "error_class",
@@ -88,6 +96,7 @@ fn json_has_the_documented_shape() {
             "hunks_covered",
             "files_carried",
             "hunks_carried",
+            "hunks_left_out",
             "files",
             "left_out",
             "carried",

@@ -54,10 +54,11 @@ fn state(process: u32) -> Option<char> {
     stat.rsplit(") ").next()?.chars().next()
 }
 
-/// Whether a process has ended (it may still wait to be collected).
+/// Whether a process has ended, all of its threads (it may still wait to be collected): only then its locks are free.
 pub fn gone(process: u32) -> bool {
+    let threads = || std::fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count);
     match state(process) {
-        Some(state) => state == 'Z',
+        Some(state) => state == 'Z' && threads() <= 1,
         None => rustix::process::test_kill_process(pid(process)).is_err(),
     }
 }

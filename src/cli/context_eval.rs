@@ -1,0 +1,108 @@
+//! `revdeck context-eval`: how well the context of a change is found, measured on a repository's own commits.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::arguments::PlainFormat;
+use super::error::{CliError, Exit};
+use super::output;
+use super::session::{self, Invocation};
+use crate::config::Texts;
+use crate::context::evaluate::{Measured, Plan, Row, evaluate};
+use crate::context::retrieve::weights::{Alone, Weights};
+use crate::git::Repo;
+use crate::report::{Look, Paint, Table, json};
+
+/// Commits of history that are read: those that are measured, and what is behind the oldest of them.
+const DEPTH: usize = 8_000;
+
+/// Arguments of `context-eval`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A repository, bare or not
+    #[arg(value_name = "REPO")]
+    repository: PathBuf,
+    /// How many commits, the newest that modify 2 to 15 files of code
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    commits: usize,
+    /// How many of the newest such commits to pass over
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip: usize,
+    /// Budgets in tokens
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [4_000, 8_000, 16_000, 32_000])]
+    budget: Vec<u32>,
+    /// The commit to begin at
+    #[arg(long, value_name = "REV", default_value = "HEAD")]
+    at: String,
+    /// Only the whole, not each signal alone
+    #[arg(long)]
+    whole: bool,
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
+}
+
+pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    let repo = Repo::discover(&arguments.repository)?;
+    let loaded = invocation.settings(None, Texts::None)?;
+    let look = session::look(&loaded, invocation.ambient()?.now());
+    let alone = Alone::built_in();
+    let mut ways: Vec<(&'static str, &Weights)> = vec![("whole", Weights::built_in())];
+    if !arguments.whole {
+        ways.splice(0..0, alone.iter().map(|(name, weights)| (*name, weights)));
+    }
+    let folder = invocation.paths.cache.join("context").join(repo.key());
+    let tip = repo.resolve_commit(&arguments.at)?;
+    let plan = Plan {
+        tip: &tip,
+        commits: arguments.commits,
+        skip: arguments.skip,
+        budgets: &arguments.budget,
+        depth: DEPTH,
+        folder: Some(&folder),
+    };
+    let measured = evaluate(&repo, &plan, &ways, &mut |_| {})?;
+    match arguments.format {
+        PlainFormat::Text => output::print(&as_text(&look, &measured))?,
+        PlainFormat::Json => output::print_json(&as_json(&measured))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn rows(measured: &[(&'static str, Row)]) -> impl Iterator<Item = (&'static str, u32, Measured)> {
+    measured.iter().flat_map(|(name, row)| row.iter().map(move |(budget, measured)| (*name, *budget, *measured)))
+}
+
+fn as_text(look: &Look, measured: &[(&'static str, Row)]) -> String {
+    let mut table = Table::default();
+    let head = ["retrieval", "budget", "commits", "file recall", "line recall", "MRR", "tokens"];
+    table.row(head.map(|word| (Paint::Faint, word)));
+    for (name, budget, measured) in rows(measured) {
+        table.row([
+            (Paint::Strong, name),
+            (Paint::Plain, &budget.to_string()),
+            (Paint::Plain, &measured.cases.to_string()),
+            (Paint::Plain, &format!("{:.3}", measured.file_recall)),
+            (Paint::Plain, &format!("{:.3}", measured.line_recall)),
+            (Paint::Plain, &format!("{:.3}", measured.reciprocal_rank)),
+            (Paint::Plain, &format!("{:.0}", measured.tokens)),
+        ]);
+    }
+    table.render(look)
+}
+
+fn as_json(measured: &[(&'static str, Row)]) -> Value {
+    let rows = rows(measured).map(|(name, budget, measured)| {
+        json!({
+            "retrieval": name,
+            "budget": budget,
+            "commits": measured.cases,
+            "file_recall": measured.file_recall,
+            "line_recall": measured.line_recall,
+            "mrr": measured.reciprocal_rank,
+            "tokens": measured.tokens,
+        })
+    });
+    json::versioned([("rows", rows.collect())])
+}

@@ -1,0 +1,110 @@
+//! Which files of a large tree are looked at: by the index and the history where there are any, else by place.
+//!
+//! Invariants: a tree of few files is looked at whole; the given files are always among them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::index::{Index, IndexError, words};
+use super::retrieve::history::{History, MOST_FILES};
+use super::retrieve::paths::{folder, nearness, subject};
+use super::retrieve::task::Task;
+use super::retrieve::words::identifiers;
+use crate::git::TreeFile;
+
+/// So many files are read and weighed: about 100 ms.
+const MOST: usize = 1_000;
+/// Without an index, so many: a review waits for it, once.
+const MOST_UNINDEXED: usize = 6_000;
+/// Names and words of a task that are looked up.
+const MOST_NAMES: usize = 400;
+
+/// The files to look at, by path.
+pub fn choose(
+    files: Vec<TreeFile>,
+    task: &Task,
+    index: Option<&Index>,
+    history: &History,
+    before: &[usize],
+) -> Vec<TreeFile> {
+    let most = if index.is_some() { MOST } else { MOST_UNINDEXED };
+    if files.len() <= most {
+        return files;
+    }
+    let mut scores = by_place(&files, task, history, before);
+    if let Some(index) = index {
+        // A damaged index is rebuilt by whoever refreshes it; until then the history and the paths have to do.
+        if let Err(error) = by_words(index, task, &mut scores) {
+            tracing::warn!("the index is of no use: {error}");
+        }
+    }
+    let given: HashSet<&str> = task.paths().collect();
+    let mut order: Vec<(f32, TreeFile)> = files
+        .into_iter()
+        .map(|file| {
+            let score = if given.contains(file.path.as_str()) { f32::INFINITY } else { 0.0 };
+            (score + scores.get(&file.path).copied().unwrap_or(0.0), file)
+        })
+        .collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.path.cmp(&b.1.path)));
+    order.truncate(most);
+    let mut chosen: Vec<TreeFile> = order.into_iter().map(|(_, file)| file).collect();
+    chosen.sort_by(|a, b| a.path.cmp(&b.path));
+    chosen
+}
+
+/// What changed with the given files, and what is near them or has their subject.
+fn by_place(files: &[TreeFile], task: &Task, history: &History, before: &[usize]) -> HashMap<String, f32> {
+    let given: Vec<&str> = task.paths().collect();
+    let subjects: HashSet<String> = given.iter().map(|path| subject(path)).collect();
+    let mut scores: HashMap<String, f32> = HashMap::new();
+    for file in files {
+        let near = given.iter().map(|path| nearness(folder(path), folder(&file.path))).fold(0.0, f32::max);
+        let pair = if subjects.contains(&subject(&file.path)) { 3.0 } else { 0.0 };
+        scores.insert(file.path.clone(), near + pair);
+    }
+    let known: HashSet<_> = given.iter().filter_map(|path| history.known(path)).collect();
+    history.walk(before, |_, commit, moves| {
+        let paths: Vec<_> = commit.files.iter().map(|file| moves.today(file.path)).collect();
+        if paths.len() <= MOST_FILES && paths.iter().any(|path| known.contains(path)) {
+            for path in paths {
+                *scores.entry(history.path(path).to_owned()).or_default() += 2.0 / commit.files.len() as f32;
+            }
+        }
+    });
+    scores
+}
+
+/// What has, declares or uses the words of the task: the rarer, the more.
+fn by_words(index: &Index, task: &Task, scores: &mut HashMap<String, f32>) -> Result<(), IndexError> {
+    let mut names: BTreeSet<&str> = identifiers_of(&task.text);
+    for hunk in task.given.iter().flat_map(|given| &given.hunks) {
+        for line in hunk.removed.iter().chain(&hunk.added) {
+            names.extend(identifiers(line));
+        }
+    }
+    let total = index.files().len() as f32;
+    let mut add = |chunks: Vec<super::index::ChunkId>, weight: f32| {
+        let files: BTreeSet<_> = chunks.into_iter().filter_map(|chunk| Some(index.brief(chunk)?.file)).collect();
+        let rare = (total / (files.len() as f32 + 1.0)).max(1.0).ln();
+        // What is everywhere says nothing, and costs the most.
+        if (files.len() as f32) < total / 5.0 {
+            for file in files.into_iter().filter_map(|file| index.file(file)) {
+                *scores.entry(file.path.to_owned()).or_default() += weight * rare / 8.0;
+            }
+        }
+    };
+    let mut parts: BTreeSet<String> = BTreeSet::new();
+    for name in names.iter().take(MOST_NAMES) {
+        add(index.definitions(name)?, 2.0);
+        add(index.references(name)?, 1.0);
+        parts.extend(words(name));
+    }
+    for part in parts.iter().take(MOST_NAMES) {
+        add(index.postings(part)?.into_iter().map(|posting| posting.chunk).collect(), 0.5);
+    }
+    Ok(())
+}
+
+fn identifiers_of(text: &str) -> BTreeSet<&str> {
+    text.lines().flat_map(identifiers).collect()
+}

@@ -1,0 +1,60 @@
+//! The lines of a text, as git counts them; rows count from 0.
+
+use crate::domain::LineRange;
+
+/// Rows, both ends included.
+pub type Rows = (u32, u32);
+
+pub struct Lines<'a> {
+    text: &'a str,
+    /// Where each line begins; and the end of the text.
+    starts: Vec<u32>,
+}
+
+impl<'a> Lines<'a> {
+    /// `text` is shorter than 4 GiB.
+    pub fn of(text: &'a str) -> Self {
+        let mut starts = Vec::with_capacity(text.len() / 32 + 2);
+        starts.push(0);
+        starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
+        if starts.last() != Some(&(text.len() as u32)) {
+            starts.push(text.len() as u32);
+        }
+        Self { text, starts }
+    }
+
+    pub fn count(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
+    /// The text of some rows, line ends included.
+    pub fn span(&self, (first, last): Rows) -> &'a str {
+        let at = |row: u32| self.starts.get(row as usize).map_or(self.text.len(), |at| *at as usize);
+        self.text.get(at(first)..at(last.saturating_add(1))).unwrap_or_default()
+    }
+
+    /// One past the last byte of a row.
+    pub fn end(&self, row: u32) -> u32 {
+        self.starts.get(row as usize + 1).or(self.starts.last()).copied().unwrap_or_default()
+    }
+
+    pub fn line(&self, row: u32) -> &'a str {
+        self.span((row, row))
+    }
+
+    /// Whether rows have nothing but white space and signs that end what is above.
+    pub fn is_trivial(&self, rows: Rows) -> bool {
+        self.span(rows).split_inclusive('\n').all(|line| {
+            let line = line.trim_ascii();
+            line.len() <= 8 && (line == "end" || line.bytes().all(|byte| b"{}()[];,".contains(&byte)))
+        })
+    }
+
+    pub fn is_blank(&self, row: u32) -> bool {
+        self.line(row).trim_ascii().is_empty()
+    }
+}
+
+pub fn range((first, last): Rows) -> LineRange {
+    LineRange::new(first + 1, last + 1)
+}

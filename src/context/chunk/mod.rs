@@ -1,0 +1,233 @@
+//! A file in pieces that make sense by themselves: declarations by its syntax tree, windows by blank lines where there is
+//! no tree to go by.
+//!
+//! Invariants: the chunks of a file, its summaries left away, cover all of its lines in order, each line once; whatever
+//! the text is, this takes time and memory by its length.
+
+mod cut;
+mod lines;
+mod outline;
+mod roles;
+mod uses;
+mod windows;
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use cut::Piece;
+use lines::Lines;
+pub(super) use lines::Rows;
+use outline::Outline;
+use uses::Uses;
+
+use crate::domain::{LineRange, word_enum};
+use crate::provider::builtin::facts::Facts;
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::{Parsers, Source};
+
+word_enum!(
+    /// What a chunk is.
+    ChunkKind {
+        Function = "function",
+        /// A class, or what stands in for one: a struct with methods, an `impl`. Of a class in parts, what is between its
+        /// methods.
+        Class = "class",
+        Interface = "interface",
+        /// What stands between the declarations of a file; all of a file without any.
+        Module = "module",
+        Type = "type",
+        Constant = "constant",
+        Test = "test",
+        /// Of a file of settings.
+        Config = "config",
+        /// A declaration that comes in parts: its head, its fields, the heads of its methods. It lies over its parts.
+        Summary = "summary",
+        /// Lines between blank lines: of an unknown language, of code that does not parse, of what is too long for a chunk.
+        Window = "window",
+    }
+);
+
+/// A piece of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    pub path: String,
+    /// Of a summary those of the whole declaration.
+    pub lines: LineRange,
+    pub kind: ChunkKind,
+    /// The declared name, empty for windows and modules.
+    pub name: String,
+    /// The name of the class, module or function around it, or empty.
+    pub parent: String,
+    /// Exact, by `o200k_base`, of [`Chunk::text`].
+    pub tokens: u32,
+    /// What the file imports, as written, without quotes and white space; on the first chunk of a file only.
+    pub imports: Vec<String>,
+    /// The names declared here that others may use: not those inside of functions.
+    pub exports: Vec<String>,
+    /// The identifiers used here, each once, by first use.
+    pub references: Vec<String>,
+    /// Cyclomatic, of all functions in it together; 0 where there is none.
+    pub complexity: u32,
+    /// The lines that say what it is: the head of a function; of a class its head, its fields and the heads of its
+    /// methods. Empty where nothing does. In order.
+    pub outline: Vec<LineRange>,
+}
+
+impl Chunk {
+    /// The chunk's text, taken from its file's: its lines; of a summary its outline.
+    pub fn text(&self, file: &str) -> String {
+        text_of(file, self.kind, self.lines, &self.outline)
+    }
+}
+
+/// As [`Chunk::text`].
+pub(super) fn text_of(file: &str, kind: ChunkKind, lines: LineRange, outline: &[LineRange]) -> String {
+    match kind {
+        ChunkKind::Summary => select(file, outline),
+        _ => select(file, &[lines]),
+    }
+}
+
+/// The lines of a file that are asked for, in order. Lines end with `\n` only, as in git.
+fn select(file: &str, wanted: &[LineRange]) -> String {
+    let mut wanted = wanted.iter().peekable();
+    let mut text = String::new();
+    for (line, number) in file.split_inclusive('\n').zip(1u32..) {
+        while wanted.peek().is_some_and(|range| range.end < number) {
+            wanted.next();
+        }
+        match wanted.peek() {
+            None => break,
+            Some(range) if range.start <= number => text.push_str(line),
+            Some(_) => {}
+        }
+    }
+    text
+}
+
+/// The chunks of a file, by lines; a summary comes before its parts. None for an empty file. A language comes with its
+/// parser, see [`Language::detect`]; without one, and for what does not parse, the chunks are windows.
+pub fn chunks(path: &str, text: &str, language: Option<Language>) -> Vec<Chunk> {
+    let cut = cut(&mut Parsers::default(), path, text, language);
+    let mut uses = cut.uses.names.iter().peekable();
+    let mut imports = cut.uses.imports;
+    let mut chunks: Vec<Chunk> = Vec::with_capacity(cut.pieces.len());
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    for piece in &cut.pieces {
+        let mut references = Vec::new();
+        if piece.kind != ChunkKind::Summary {
+            let end = cut.lines.end(piece.rows.1);
+            let mut seen = HashSet::new();
+            while let Some((_, name)) = uses.next_if(|(at, _)| *at < end) {
+                if seen.insert(*name) {
+                    references.push((*name).to_owned());
+                }
+            }
+        }
+        chunks.push(Chunk {
+            path: path.to_owned(),
+            lines: lines::range(piece.rows),
+            kind: piece.kind,
+            name: piece.name.to_owned(),
+            parent: piece.parent.to_owned(),
+            tokens: piece.tokens,
+            imports: std::mem::take(&mut imports),
+            exports: owned(&piece.exports),
+            references,
+            complexity: piece.complexity,
+            outline: piece.outline.iter().copied().map(lines::range).collect(),
+        });
+    }
+    chunks
+}
+
+/// A file in pieces, and what it uses.
+pub(super) struct Cut<'a> {
+    pub lines: Lines<'a>,
+    pub pieces: Vec<Piece<'a>>,
+    pub uses: Uses<'a>,
+}
+
+/// Cuts a file. What is read of the text is borrowed from it.
+pub(super) fn cut<'a>(parsers: &mut Parsers, path: &'a str, text: &'a str, language: Option<Language>) -> Cut<'a> {
+    let lines = Lines::of(text);
+    let parsed = language.and_then(|language| parsers.parse(path, language, text.as_bytes()).ok());
+    if let Some(source) = parsed {
+        let facts = Facts::of(&source);
+        let outline = outline::read(&source, &facts);
+        if !is_broken(&source, &outline, &lines) {
+            let pieces = cut::by_outline(&lines, &outline, &source, &facts);
+            return Cut { lines, pieces, uses: uses::read(&source) };
+        }
+    }
+    let kind = match is_config(path) {
+        true => ChunkKind::Config,
+        false => ChunkKind::Window,
+    };
+    let pieces = cut::by_blank_lines(&lines, kind);
+    Cut { lines, pieces, uses: uses::of_words(text) }
+}
+
+/// Whether most of a file makes no sense to its parser and no declarations are found in it.
+fn is_broken(source: &Source<'_>, outline: &Outline<'_>, lines: &Lines<'_>) -> bool {
+    let (mut at, mut wrong) = (0, 0);
+    while let Some(node) = source.nodes.get(at) {
+        at = match node.is_error() {
+            true => {
+                wrong += node.end - node.start;
+                node.end_index as usize
+            }
+            false => at + 1,
+        };
+    }
+    let top = outline.items.iter().filter(|item| item.parent.is_none());
+    let declared: u32 = top.map(|item| item.rows.1 - item.rows.0 + 1).sum();
+    wrong as usize * 2 > source.text.len() && declared * 2 < lines.count()
+}
+
+/// Whether a file holds settings, by its name.
+fn is_config(path: &str) -> bool {
+    const ENDINGS: [&str; 18] = [
+        "cfg",
+        "conf",
+        "config",
+        "csproj",
+        "editorconfig",
+        "gradle",
+        "ini",
+        "json",
+        "json5",
+        "jsonc",
+        "mk",
+        "properties",
+        "props",
+        "targets",
+        "toml",
+        "xml",
+        "yaml",
+        "yml",
+    ];
+    const NAMES: [&str; 9] = [
+        "Dockerfile",
+        "Makefile",
+        "makefile",
+        "GNUmakefile",
+        "CMakeLists.txt",
+        "Gemfile",
+        "Procfile",
+        "Vagrantfile",
+        "go.mod",
+    ];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    NAMES.contains(&name) || ENDINGS.contains(&ending) || name.starts_with("Dockerfile.") || is_dot_file(name)
+}
+
+/// `.gitignore`, `.rubocop`: settings of a program.
+fn is_dot_file(name: &str) -> bool {
+    name.strip_prefix('.').is_some_and(|name| !name.contains('.'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! What the kinds of syntax nodes are for cutting a file, per language: tables of names, turned once into a role per kind
+//! id.
+//!
+//! Invariant: every name of a table exists in its grammar; a test holds it.
+
+use std::sync::LazyLock;
+
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::{KindSet, field_id};
+
+/// What a node is for the outline of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Not to be looked into.
+    Other,
+    /// A sign or a word of the language.
+    Token,
+    /// Holds declarations without being one.
+    Scope,
+    /// As [`Role::Scope`], and a name for what is in it.
+    Named,
+    /// As [`Role::Scope`] inside of a block of tests.
+    TestScope,
+    /// Belongs to the one declaration in it.
+    Wrap,
+    /// Belongs to the declaration after it.
+    Leads,
+    Function,
+    Class,
+    Interface,
+    Type,
+    Constant,
+    /// Declares a name and is no chunk by itself: a field, a variable.
+    Loose,
+    /// A declaration or not, by what is in it.
+    Perhaps,
+}
+
+use Role::{Class, Constant, Function, Interface, Leads, Loose, Named, Perhaps, Scope, TestScope, Type, Wrap};
+
+type Table = &'static [(Role, &'static [&'static str])];
+
+/// A language's roles and the fields that we ask for.
+pub struct Roles {
+    roles: Box<[Role]>,
+    /// Leaves that are a name.
+    pub names: KindSet,
+    pub imports: KindSet,
+    pub calls: KindSet,
+    pub modules: KindSet,
+    pub functions: KindSet,
+    pub strings: KindSet,
+    pub fields: Fields,
+}
+
+macro_rules! fields {
+    ($($name:ident = $text:literal),+ $(,)?) => {
+        /// Ids of fields; 0 where the language has none.
+        #[derive(Debug, Clone, Copy)]
+        pub struct Fields { $(pub $name: u16),+ }
+
+        impl Fields {
+            fn new(language: Language) -> Self {
+                Self { $($name: field_id(language, $text)),+ }
+            }
+        }
+    };
+}
+
+fields! {
+    name = "name", body = "body", declarator = "declarator", kind = "type", receiver = "receiver", left = "left",
+    right = "right", value = "value", function = "function", method = "method", arguments = "arguments",
+    source = "source", superclasses = "superclasses", property = "property",
+    path = "path", module_name = "module_name", argument = "argument",
+}
+
+impl Roles {
+    pub fn of(language: Language) -> &'static Self {
+        static ROLES: LazyLock<Vec<Roles>> = LazyLock::new(|| Language::ALL.into_iter().map(Roles::new).collect());
+        &ROLES[language.index()]
+    }
+
+    fn new(language: Language) -> Self {
+        let grammar = language.grammar();
+        let mut roles = vec![Role::Other; grammar.node_kind_count()].into_boxed_slice();
+        for (id, role) in roles.iter_mut().enumerate().filter(|(id, _)| grammar.node_kind_is_named(*id as u16)) {
+            let Some(kind) = grammar.node_kind_for_id(id as u16) else { continue };
+            if let Some((of, _)) = table(language).iter().find(|(_, kinds)| kinds.contains(&kind)) {
+                *role = *of;
+            }
+        }
+        Self {
+            roles,
+            names: KindSet::new(language, NAMES),
+            imports: KindSet::new(language, IMPORTS),
+            calls: KindSet::new(language, CALLS),
+            modules: KindSet::new(language, MODULES),
+            functions: KindSet::new(language, FUNCTIONS),
+            strings: KindSet::new(language, STRINGS),
+            fields: Fields::new(language),
+        }
+    }
+
+    pub fn role(&self, kind: u16) -> Role {
+        self.roles.get(usize::from(kind)).copied().unwrap_or(Role::Scope)
+    }
+}
+
+/// Leaves that are a name, in any language.
+const NAMES: &[&str] = &[
+    "identifier",
+    "type_identifier",
+    "field_identifier",
+    "property_identifier",
+    "private_property_identifier",
+    "shorthand_property_identifier",
+    "shorthand_property_identifier_pattern",
+    "shorthand_field_identifier",
+    "namespace_identifier",
+    "package_identifier",
+    "statement_identifier",
+    "name",
+    "constant",
+    "word",
+    "variable_name",
+    "instance_variable",
+    "class_variable",
+    "global_variable",
+    "simple_symbol",
+    "hash_key_symbol",
+];
+
+const IMPORTS: &[&str] = &[
+    "use_declaration",
+    "extern_crate_declaration",
+    "import_statement",
+    "import_from_statement",
+    "import_spec",
+    "import_declaration",
+    "preproc_include",
+    "using_directive",
+    "namespace_use_declaration",
+];
+
+/// Where a file may be imported by a call or a command.
+const CALLS: &[&str] = &[
+    "call_expression",
+    "call",
+    "command",
+    "require_expression",
+    "require_once_expression",
+    "include_expression",
+    "include_once_expression",
+];
+
+/// May name another file: `mod a;`, `export * from "a"`.
+const MODULES: &[&str] = &["mod_item", "export_statement"];
+const FUNCTIONS: &[&str] = &["arrow_function", "function_expression", "generator_function", "do_block", "block"];
+const STRINGS: &[&str] = &["string", "template_string", "interpreted_string_literal", "encapsed_string", "raw_string"];
+
+fn table(language: Language) -> Table {
+    match language {
+        Language::Rust => RUST,
+        Language::Python => PYTHON,
+        Language::JavaScript => JAVASCRIPT,
+        Language::TypeScript | Language::Tsx => TYPESCRIPT,
+        Language::Go => GO,
+        Language::Java => JAVA,
+        Language::C => C,
+        Language::Cpp => CPP,
+        Language::CSharp => CSHARP,
+        Language::Ruby => RUBY,
+        Language::Php => PHP,
+        Language::Bash => BASH,
+    }
+}
+
+const RUST: Table = &[
+    (Leads, &["attribute_item", "line_comment", "block_comment"]),
+    (Named, &["mod_item"]),
+    (Scope, &["declaration_list", "foreign_mod_item", "field_declaration_list", "enum_variant_list"]),
+    (Function, &["function_item", "function_signature_item", "macro_definition"]),
+    (Class, &["impl_item"]),
+    (Interface, &["trait_item"]),
+    (Type, &["struct_item", "enum_item", "union_item", "type_item"]),
+    (Constant, &["const_item", "static_item"]),
+    (Loose, &["field_declaration", "enum_variant", "associated_type"]),
+];
+
+const PYTHON: Table = &[
+    (Leads, &["comment"]),
+    (Wrap, &["decorated_definition"]),
+    (Scope, &["block", "if_statement", "elif_clause", "else_clause"]),
+    (Scope, &["try_statement", "except_clause", "finally_clause", "with_statement"]),
+    (Function, &["function_definition"]),
+    (Class, &["class_definition"]),
+    (Type, &["type_alias_statement"]),
+    (Perhaps, &["expression_statement"]),
+];
+
+const JAVASCRIPT: Table = &[
+    (Leads, &["comment"]),
+    (Wrap, &["export_statement"]),
+    (Scope, &["class_body"]),
+    (TestScope, &["call_expression", "arguments", "arrow_function", "function_expression", "statement_block"]),
+    (Function, &["function_declaration", "generator_function_declaration", "method_definition"]),
+    (Class, &["class_declaration", "class"]),
+    (Loose, &["field_definition"]),
+    (Perhaps, &["lexical_declaration", "variable_declaration", "expression_statement"]),
+];
+
+const TYPESCRIPT: Table = &[
+    (Leads, &["comment"]),
+    (Wrap, &["export_statement", "ambient_declaration"]),
+    (Named, &["internal_module", "module"]),
+    (Scope, &["class_body", "interface_body", "object_type", "enum_body", "statement_block"]),
+    (TestScope, &["call_expression", "arguments", "arrow_function", "function_expression"]),
+    (Function, &["function_declaration", "generator_function_declaration", "method_definition", "function_signature"]),
+    (Class, &["class_declaration", "abstract_class_declaration", "class"]),
+    (Interface, &["interface_declaration"]),
+    (Type, &["type_alias_declaration", "enum_declaration"]),
+    (Loose, &["property_signature", "enum_assignment", "method_signature", "abstract_method_signature"]),
+    (Perhaps, &["lexical_declaration", "variable_declaration", "expression_statement", "public_field_definition"]),
+];
+
+const GO: Table = &[
+    (Leads, &["comment"]),
+    (Wrap, &["type_declaration"]),
+    (Scope, &["struct_type", "field_declaration_list", "interface_type", "var_declaration", "var_spec_list"]),
+    (Function, &["function_declaration", "method_declaration"]),
+    (Type, &["type_spec", "type_alias"]),
+    (Constant, &["const_declaration"]),
+    (Loose, &["field_declaration", "method_elem", "const_spec", "var_spec"]),
+];
+
+const JAVA: Table = &[
+    (Leads, &["line_comment", "block_comment"]),
+    (Scope, &["class_body", "interface_body", "enum_body", "enum_body_declarations", "annotation_type_body"]),
+    (Function, &["method_declaration", "constructor_declaration", "compact_constructor_declaration"]),
+    (Class, &["class_declaration", "record_declaration"]),
+    (Interface, &["interface_declaration", "annotation_type_declaration"]),
+    (Type, &["enum_declaration"]),
+    (Loose, &["field_declaration", "constant_declaration", "enum_constant"]),
+];
+
+const C: Table = &[
+    (Leads, &["comment"]),
+    (Scope, &["preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"]),
+    (Scope, &["linkage_specification", "declaration_list", "field_declaration_list", "enumerator_list"]),
+    (Function, &["function_definition"]),
+    (Type, &["struct_specifier", "union_specifier", "enum_specifier", "type_definition"]),
+    (Constant, &["preproc_def", "preproc_function_def"]),
+    (Loose, &["field_declaration", "enumerator"]),
+    (Perhaps, &["declaration"]),
+];
+
+const CPP: Table = &[
+    (Leads, &["comment"]),
+    (Wrap, &["template_declaration"]),
+    (Named, &["namespace_definition"]),
+    (Scope, &["preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"]),
+    (Scope, &["linkage_specification", "declaration_list", "field_declaration_list", "enumerator_list"]),
+    (Function, &["function_definition"]),
+    (Class, &["class_specifier", "struct_specifier"]),
+    (Interface, &["concept_definition"]),
+    (Type, &["union_specifier", "enum_specifier", "type_definition", "alias_declaration"]),
+    (Constant, &["preproc_def", "preproc_function_def"]),
+    (Loose, &["field_declaration", "enumerator"]),
+    (Perhaps, &["declaration"]),
+];
+
+const CSHARP: Table = &[
+    (Leads, &["comment"]),
+    (Named, &["namespace_declaration", "file_scoped_namespace_declaration"]),
+    (Scope, &["declaration_list", "enum_member_declaration_list", "preproc_if", "preproc_else", "preproc_elif"]),
+    (Function, &["method_declaration", "constructor_declaration", "destructor_declaration", "operator_declaration"]),
+    (Function, &["conversion_operator_declaration", "indexer_declaration"]),
+    (Class, &["class_declaration", "struct_declaration", "record_declaration"]),
+    (Interface, &["interface_declaration"]),
+    (Type, &["enum_declaration", "delegate_declaration"]),
+    (Loose, &["field_declaration", "event_field_declaration", "property_declaration", "event_declaration"]),
+    (Loose, &["enum_member_declaration"]),
+];
+
+const RUBY: Table = &[
+    (Leads, &["comment"]),
+    (Named, &["module"]),
+    (Scope, &["body_statement", "singleton_class", "begin"]),
+    (TestScope, &["do_block", "block"]),
+    (Function, &["method", "singleton_method"]),
+    (Class, &["class"]),
+    (Perhaps, &["assignment", "call"]),
+];
+
+const PHP: Table = &[
+    (Leads, &["comment"]),
+    (Named, &["namespace_definition"]),
+    (Scope, &["compound_statement", "declaration_list", "enum_declaration_list"]),
+    (Function, &["function_definition", "method_declaration"]),
+    (Class, &["class_declaration", "trait_declaration"]),
+    (Interface, &["interface_declaration"]),
+    (Type, &["enum_declaration"]),
+    (Constant, &["const_declaration"]),
+    (Loose, &["property_declaration", "enum_case", "const_element"]),
+];
+
+const BASH: Table = &[(Leads, &["comment"]), (Function, &["function_definition"]), (Loose, &["variable_assignment"])];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_a_table_exists_in_its_grammar() {
+        for language in Language::ALL {
+            for name in table(language).iter().flat_map(|(_, names)| names.iter()) {
+                assert_ne!(language.grammar().id_for_node_kind(name, true), 0, "{language:?} has no {name:?}");
+            }
+        }
+        for name in [NAMES, IMPORTS, CALLS, MODULES, FUNCTIONS, STRINGS].iter().copied().flatten() {
+            let exists = Language::ALL.iter().any(|language| language.grammar().id_for_node_kind(name, true) != 0);
+            assert!(exists, "no grammar has {name:?}");
+        }
+    }
+}

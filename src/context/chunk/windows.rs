@@ -1,0 +1,51 @@
+//! Cutting lines at blank ones, where no syntax tree says better.
+
+use super::lines::{Lines, Rows};
+
+/// From here on a window ends at the next blank line, in lines.
+const ENOUGH: u32 = 30;
+/// No window is longer, in lines: a screen and a half.
+const MOST: u32 = 80;
+/// From here on a window ends at the end of its line, in bytes: below 2,000 tokens of code.
+const MOST_BYTES: usize = 6_000;
+
+/// Cuts rows into windows. Blank lines belong to the window before them; the last window is not much shorter than the
+/// others if it can be helped.
+pub fn cut(lines: &Lines<'_>, (first, last): Rows) -> Vec<Rows> {
+    let mut windows = Vec::new();
+    let (mut start, mut bytes, mut after_blank) = (first, 0usize, false);
+    for row in first..=last {
+        let (length, is_blank) = (lines.line(row).len(), lines.is_blank(row));
+        let at_blank = after_blank && !is_blank && row - start >= ENOUGH && last - row >= ENOUGH / 3;
+        if row > start && (at_blank || row - start >= MOST || bytes + length > MOST_BYTES) {
+            windows.push((start, row - 1));
+            (start, bytes) = (row, 0);
+        }
+        bytes += length;
+        after_blank = is_blank;
+    }
+    windows.push((start, last));
+    windows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_end_at_blank_lines_and_are_bounded() {
+        let paragraph = format!("{}\n", "text\n".repeat(24));
+        let long = "x".repeat(20_000);
+        for (text, expected) in [
+            ("\n".to_owned(), vec![(0, 0)]),
+            ("a".to_owned(), vec![(0, 0)]),
+            ("text\n".repeat(170), vec![(0, 79), (80, 159), (160, 169)]),
+            (paragraph.repeat(4), vec![(0, 49), (50, 99)]),
+            (format!("a\n{long}\nb\n"), vec![(0, 0), (1, 1), (2, 2)]),
+            (format!("{}\nend\n", "text\n".repeat(40)), vec![(0, 41)]),
+        ] {
+            let lines = Lines::of(&text);
+            assert_eq!(cut(&lines, (0, lines.count() - 1)), expected, "{} lines", lines.count());
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Which lines tests reached, where an lcov or Cobertura report lies about: in the snapshot, else in the worktree, where
+//! test runs leave it.
+//!
+//! Invariant: a report is other people's text: read up to a bound, never believed to name files outside of the
+//! repository; nonsense in it is passed over.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::domain::LineRange;
+use crate::git::Repo;
+
+/// Where reports are usually written.
+const PLACES: [&str; 12] = [
+    "lcov.info",
+    "coverage/lcov.info",
+    "coverage/lcov/lcov.info",
+    "target/coverage/lcov.info",
+    "target/lcov.info",
+    "coverage.xml",
+    "cobertura.xml",
+    "coverage/cobertura-coverage.xml",
+    "coverage/cobertura.xml",
+    "coverage/coverage.xml",
+    "target/site/cobertura/coverage.xml",
+    "build/reports/cobertura.xml",
+];
+/// Larger reports are not read, in bytes: that of a million lines is about half of it.
+const MAX_BYTES: u64 = 32 << 20;
+
+/// How many lines were reached, of those that can be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Share {
+    pub reached: u32,
+    pub of: u32,
+}
+
+/// What a report says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Covered {
+    /// By path as the report has it, below the repository where that is known: lines and whether they were reached, sorted.
+    files: HashMap<String, Vec<(u32, bool)>>,
+}
+
+impl Covered {
+    /// The first report that is found for a commit; `None` without one that says anything.
+    pub fn find(repo: &Repo, commit: &str) -> Option<Self> {
+        let root = repo.root();
+        let in_tree = PLACES.iter().filter_map(|place| {
+            let (_, blob) = repo.entry_at(commit, place).ok()??;
+            let is_small = repo.blob_size(&blob).is_ok_and(|size| size <= MAX_BYTES);
+            is_small.then(|| repo.blob(&blob).ok())?
+        });
+        let in_worktree = PLACES.iter().filter_map(|place| bounded(&root.join(place)));
+        let mut reports = in_tree.chain(in_worktree).map(|report| Self::read(&String::from_utf8_lossy(&report), &root));
+        reports.find(|report| !report.files.is_empty())
+    }
+
+    /// Reads a report of either kind; `root` is where the paths in it begin that are absolute.
+    pub fn read(text: &str, root: &Path) -> Self {
+        let root = format!("{}/", root.display());
+        let mut covered = match text.trim_start().starts_with('<') {
+            true => Self::cobertura(text, &root),
+            false => Self::lcov(text, &root),
+        };
+        for lines in covered.files.values_mut() {
+            // A line that several tests or classes name was reached when one of them says so.
+            lines.sort_unstable_by_key(|(line, reached)| (*line, !reached));
+            lines.dedup_by_key(|(line, _)| *line);
+        }
+        covered.files.retain(|_, lines| !lines.is_empty());
+        covered
+    }
+
+    fn lcov(text: &str, root: &str) -> Self {
+        let mut covered = Self::default();
+        let mut path = String::new();
+        for line in text.lines() {
+            if let Some(file) = line.strip_prefix("SF:") {
+                path = below(file.trim(), root);
+            } else if let Some((line, hits)) = line.strip_prefix("DA:").and_then(|data| data.split_once(',')) {
+                covered.add(&path, line, hits.split(',').next().unwrap_or_default());
+            }
+        }
+        covered
+    }
+
+    fn cobertura(text: &str, root: &str) -> Self {
+        let mut covered = Self::default();
+        let (mut source, mut path) = (String::new(), String::new());
+        for tag in text.split('<') {
+            let (tag, after) = tag.split_once('>').unwrap_or((tag, ""));
+            match tag.split_whitespace().next() {
+                Some("source") => source = format!("{}/", after.trim().trim_end_matches('/')),
+                Some("class") => {
+                    let file = attribute(tag, "filename").unwrap_or_default();
+                    let from_source = format!("{source}{file}");
+                    path = match from_source.strip_prefix(root) {
+                        Some(path) if !file.starts_with('/') => path.to_owned(),
+                        _ => below(file, root),
+                    };
+                }
+                Some("line") => {
+                    if let (Some(line), Some(hits)) = (attribute(tag, "number"), attribute(tag, "hits")) {
+                        covered.add(&path, line, hits);
+                    }
+                }
+                _ => {}
+            }
+        }
+        covered
+    }
+
+    fn add(&mut self, path: &str, line: &str, hits: &str) {
+        let (Ok(line), Ok(hits)) = (line.trim().parse::<u32>(), hits.trim().parse::<f64>()) else { return };
+        if path.is_empty() {
+            return;
+        }
+        match self.files.get_mut(path) {
+            Some(lines) => lines.push((line, hits > 0.0)),
+            None => drop(self.files.insert(path.to_owned(), vec![(line, hits > 0.0)])),
+        }
+    }
+
+    /// The share of some lines of a file; `None` when the report says nothing of them.
+    pub fn share(&self, path: &str, lines: LineRange) -> Option<Share> {
+        // A report may be written from inside of the repository or of the folder of a package.
+        let tails = path.match_indices('/').map(|(at, _)| path.get(at + 1..).unwrap_or_default());
+        let known = std::iter::once(path).chain(tails).find_map(|tail| self.files.get(tail))?;
+        let from = known.partition_point(|(line, _)| *line < lines.start);
+        let to = known.partition_point(|(line, _)| *line <= lines.end);
+        let inside = known.get(from..to).filter(|inside| !inside.is_empty())?;
+        let reached = inside.iter().filter(|(_, reached)| *reached).count() as u32;
+        Some(Share { reached, of: inside.len() as u32 })
+    }
+}
+
+/// A path without what leads to the repository.
+fn below(path: &str, root: &str) -> String {
+    path.strip_prefix(root).unwrap_or(path).trim_start_matches("./").to_owned()
+}
+
+/// The value of an attribute of a tag.
+fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
+    tag.match_indices(name).find_map(|(at, _)| {
+        let is_whole = tag.get(..at)?.ends_with(char::is_whitespace);
+        let value = tag.get(at + name.len()..)?.trim_start().strip_prefix('=')?.trim_start();
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        is_whole.then(|| value.get(1..)?.split(quote).next())?
+    })
+}
+
+/// An ordinary file of bounded size.
+fn bounded(path: &Path) -> Option<Vec<u8>> {
+    let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_BYTES);
+    let mut content = Vec::new();
+    is_file.then(|| File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut content).ok())??;
+    Some(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LCOV: &str = "TN:\nSF:/work/repo/src/a.rs\nDA:1,3\nDA:2,0\nDA:2,1\nDA:9,0,hash\nDA:x,1\nend_of_record\nSF:b.rs\nDA:1,0\nend_of_record\n";
+    const COBERTURA: &str = r#"<?xml version="1.0"?>
+<coverage line-rate="0.5"><sources><source>/work/repo/src</source></sources>
+<packages><package name="p"><classes>
+<class name="A" filename="a.rs" line-rate="1"><lines><line number="1" hits="3"/><line hits='1' number='2'/><line number="9" hits="0" branch="false"/></lines></class>
+<class name="B" filename="/work/repo/b.rs"><lines><line number="1" hits="0"/><line number="-1" hits="z"/></lines></class>
+</classes></package></packages></coverage>"#;
+
+    #[test]
+    fn both_kinds_of_report_say_the_same() {
+        for text in [LCOV, COBERTURA] {
+            let covered = Covered::read(text, Path::new("/work/repo"));
+            for (path, lines, expected) in [
+                ("src/a.rs", (1, 9), Some((2, 3))),
+                ("src/a.rs", (2, 2), Some((1, 1))),
+                ("src/a.rs", (3, 8), None),
+                ("b.rs", (1, 4), Some((0, 1))),
+                ("crates/x/b.rs", (1, 4), Some((0, 1))),
+                ("c.rs", (1, 4), None),
+            ] {
+                let share = covered.share(path, LineRange::new(lines.0, lines.1));
+                assert_eq!(share.map(|share| (share.reached, share.of)), expected, "{path} {lines:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nonsense_says_nothing() {
+        for text in ["", "<", "<a", "SF:", "DA:1,1", "<class filename=><line number=1 hits=>", "\u{0}\u{ffff}"] {
+            assert_eq!(Covered::read(text, Path::new("/")), Covered::default(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! How well the context of a change is found, measured on commits of a repository.
+//!
+//! A case is a commit without merges, deletions and renames that modifies 2 to 15 files of code. Half of the modified
+//! files (rounded up, chosen by a hash of commit and path) and all added ones are the task, with their diff. The others
+//! are looked for in the parent's tree, with the history up to the parent. Of these hidden files is measured:
+//!
+//! - *file recall*: how many have a line in a section;
+//! - *line recall*: how many of the old side's lines that the commit changed or removed are in sections; of a pure
+//!   insertion the lines right before and behind it count;
+//! - *reciprocal rank*: one by the place of the first hidden file, files being in the order of their best score.
+//!
+//! Each is the mean over cases. The sections are packed as for a review, every token of a title counted.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use super::library::{Library, code_files};
+use super::pack::{Limits, Packed, pack};
+use super::past::Known;
+use super::retrieve::history::Touch;
+use super::retrieve::paths::is_code;
+use super::retrieve::task::{Given, GivenHunk, Task};
+use super::retrieve::weights::Weights;
+use super::retrieve::{RankedFile, Sources, rank, reweigh};
+use super::surroundings::{HISTORY, pieces};
+use super::tokens::{Encoding, count};
+use crate::domain::LineRange;
+use crate::git::{GitError, PastChange, PastKind, Repo};
+
+/// Files of code that a commit modifies, to be a case.
+const FILES: std::ops::RangeInclusive<usize> = 2..=15;
+/// With less history behind it a commit is no case: the beginning of a repository is like nothing later.
+const LEAST_HISTORY: usize = 100;
+
+/// What is measured, as means over cases.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Measured {
+    pub cases: usize,
+    pub file_recall: f64,
+    pub line_recall: f64,
+    pub reciprocal_rank: f64,
+    /// Tokens of the sections.
+    pub tokens: f64,
+}
+
+/// The figures of one way to retrieve, by budget.
+pub type Row = BTreeMap<u32, Measured>;
+
+/// Which commits, and how much is taken.
+#[derive(Debug, Clone)]
+pub struct Plan<'a> {
+    /// Where to begin; the newest cases are taken.
+    pub tip: &'a str,
+    pub commits: usize,
+    /// The newest cases that are passed over, for instance because weights were not tuned on them.
+    pub skip: usize,
+    pub budgets: &'a [u32],
+    /// Commits of history behind the tip.
+    pub depth: usize,
+    /// Where the history is kept.
+    pub folder: Option<&'a Path>,
+}
+
+/// Measures ways to retrieve, by their weights. `progress` is told of each case.
+pub fn evaluate(
+    repo: &Repo,
+    plan: &Plan<'_>,
+    ways: &[(&'static str, &Weights)],
+    progress: &mut dyn FnMut(usize),
+) -> Result<Vec<(&'static str, Row)>, GitError> {
+    let known = Known::read(repo, plan.tip, plan.depth, plan.folder)?;
+    let mut library = Library::default();
+    let mut sums: Vec<(&'static str, Row)> = ways.iter().map(|(name, _)| (*name, Row::new())).collect();
+    let (mut found, mut skipped) = (0, 0);
+    for ancestor in repo.ancestors(plan.tip, plan.depth)? {
+        if found == plan.commits {
+            break;
+        }
+        let [parent] = ancestor.parents.as_slice() else { continue };
+        let Some(case) = case(repo, &ancestor.commit)? else { continue };
+        if skipped < plan.skip {
+            skipped += 1;
+            continue;
+        }
+        let mut before = known.before(parent);
+        before.truncate(HISTORY);
+        if before.len() < LEAST_HISTORY {
+            break;
+        }
+        let files = library.read(repo, code_files(repo, parent)?);
+        let is_there = |path: &str| files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
+        if !case.hidden.iter().all(|hidden| is_there(&hidden.path)) {
+            continue;
+        }
+        let tokens = |text: &str| count(Encoding::O200kBase, text);
+        let sources = Sources { files: &files, history: &known.history, before: &before, tokens: &tokens };
+        let files = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
+        for ((_, weights), (_, row)) in ways.iter().zip(&mut sums) {
+            let ranked = reweigh(&files, weights);
+            for budget in plan.budgets {
+                let limits = Limits { budget: *budget, ..Limits::default() };
+                let packed = pack(pieces(&ranked, weights), &limits, &tokens);
+                row.entry(*budget).or_default().add(&case.hidden, &ranked, &packed);
+            }
+        }
+        found += 1;
+        progress(found);
+    }
+    for measured in sums.iter_mut().flat_map(|(_, row)| row.values_mut()) {
+        measured.divide();
+    }
+    Ok(sums)
+}
+
+struct Case {
+    task: Task,
+    hidden: Vec<Given>,
+}
+
+/// A commit as a case, when it is one.
+fn case(repo: &Repo, commit: &str) -> Result<Option<Case>, GitError> {
+    let changes = repo.past(commit, *FILES.end(), &is_code)?;
+    let is_modified = |change: &&PastChange| change.kind == PastKind::Modified && !change.hunks.is_empty();
+    let mut modified: Vec<&PastChange> = changes.iter().filter(is_modified).collect();
+    let is_deletion = |change: &PastChange| change.kind == PastKind::Deleted;
+    if !FILES.contains(&modified.len()) || changes.len() > *FILES.end() || changes.iter().any(is_deletion) {
+        return Ok(None);
+    }
+    modified.sort_by_key(|change| (hash(commit, &change.path), &change.path));
+    let hidden = modified.split_off(modified.len().div_ceil(2));
+    let added = changes.iter().filter(|change| change.kind == PastKind::Added);
+    let task = Task { given: modified.into_iter().chain(added).map(given).collect(), ..Task::default() };
+    Ok(Some(Case { task, hidden: hidden.into_iter().map(given).collect() }))
+}
+
+/// A change as what is known of it.
+pub fn given(change: &PastChange) -> Given {
+    Given {
+        path: change.path.clone(),
+        touch: match change.kind {
+            PastKind::Added => Touch::Added,
+            PastKind::Modified => Touch::Modified,
+            PastKind::Deleted => Touch::Deleted,
+        },
+        hunks: change
+            .hunks
+            .iter()
+            .map(|hunk| GivenHunk { place: hunk.place, removed: hunk.removed.clone(), added: hunk.added.clone() })
+            .collect(),
+    }
+}
+
+/// FNV-1a and a mix: the same on every machine and in every version.
+fn hash(commit: &str, path: &str) -> u64 {
+    let bytes = commit.bytes().chain(path.bytes());
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The lines of the old side that count as changed, from 1.
+fn changed(file: &Given, lines: u32) -> HashSet<u32> {
+    let places = file.hunks.iter().map(|hunk| hunk.place);
+    let of = |place: crate::git::Hunk| match place.old_lines {
+        0 => place.old_start..place.old_start + 2,
+        count => place.old_start..place.old_start + count,
+    };
+    places.flat_map(of).filter(|line| (1..=lines).contains(line)).collect()
+}
+
+impl Measured {
+    fn add(&mut self, hidden: &[Given], ranked: &[RankedFile], packed: &Packed) {
+        let mut sent: HashMap<&str, Vec<LineRange>> = HashMap::new();
+        for section in &packed.sections {
+            sent.entry(&section.path).or_default().extend(section.lines);
+        }
+        let (mut files, mut lines, mut all_lines) = (0usize, 0usize, 0usize);
+        for file in hidden {
+            let known = ranked.iter().find(|ranked| ranked.path == file.path);
+            let changed = changed(file, known.map_or(u32::MAX, |known| known.document.lines()));
+            all_lines += changed.len();
+            let Some(sent) = sent.get(file.path.as_str()) else { continue };
+            files += 1;
+            let is_sent = |line: &&u32| sent.iter().any(|range| (range.start..=range.end).contains(*line));
+            lines += changed.iter().filter(is_sent).count();
+        }
+        let is_hidden = |ranked: &RankedFile| hidden.iter().any(|file| file.path == ranked.path);
+        self.cases += 1;
+        self.file_recall += files as f64 / hidden.len().max(1) as f64;
+        self.line_recall += lines as f64 / all_lines.max(1) as f64;
+        self.reciprocal_rank += ranked.iter().position(is_hidden).map_or(0.0, |at| 1.0 / (at + 1) as f64);
+        self.tokens += f64::from(packed.total_tokens);
+    }
+
+    fn divide(&mut self) {
+        let cases = self.cases.max(1) as f64;
+        for sum in [&mut self.file_recall, &mut self.line_recall, &mut self.reciprocal_rank, &mut self.tokens] {
+            *sum /= cases;
+        }
+    }
+}

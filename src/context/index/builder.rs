@@ -1,0 +1,350 @@
+//! Making a segment: files in chunks, their names and words as numbers, and where each stands.
+//!
+//! Invariant: a segment holds a bounded amount of text, so that making one takes a bounded amount of memory.
+
+use super::interner::Interner;
+use super::segment::{ChunkRow, FILE_WORDS, FileRow, NONE, Segment};
+use super::words::{self, LONGEST_RUN};
+use super::{IndexError, packed, sealed};
+use crate::context::chunk::{ChunkKind, Cut, Rows};
+use crate::domain::LeftOutReason;
+
+/// A segment is full from so many bytes of text on.
+const FULL: usize = 16 << 20;
+
+#[derive(Default)]
+pub struct Builder {
+    interner: Interner,
+    /// By number of a string: where its words are in `parts`, and how many; `NONE` until they are asked for.
+    parts_of: Vec<(u32, u32)>,
+    parts: Vec<u32>,
+    files: Vec<FileRow>,
+    paths: Vec<u8>,
+    chunks: Vec<ChunkRow>,
+    /// By chunk: its lists.
+    lists: Vec<Lists>,
+    outlines: Vec<Rows>,
+    /// Exports, imports, references by number, chunk after chunk.
+    names: Vec<u32>,
+    /// Word, chunk, how often; by chunk.
+    terms: Vec<(u32, u32, u32)>,
+    counts: Tally,
+    seen: Tally,
+    bytes: usize,
+}
+
+/// Where the lists of a chunk end.
+#[derive(Clone, Copy, Default)]
+struct Lists {
+    outline: u32,
+    exports: u32,
+    imports: u32,
+    references: u32,
+}
+
+/// Counts numbers, and forgets all of them at once.
+#[derive(Default)]
+struct Tally {
+    counts: Vec<(u32, u32)>,
+    slots: Vec<u32>,
+}
+
+impl Tally {
+    /// Whether the number is new.
+    fn add(&mut self, number: u32) -> bool {
+        let at = number as usize;
+        if self.slots.len() <= at {
+            self.slots.resize(at + at / 2 + 1024, 0);
+        }
+        let slot = self.slots[at] as usize;
+        match self.counts.get_mut(slot).filter(|(known, _)| *known == number) {
+            Some((_, count)) => {
+                *count += 1;
+                false
+            }
+            None => {
+                self.slots[at] = self.counts.len() as u32;
+                self.counts.push((number, 1));
+                true
+            }
+        }
+    }
+}
+
+impl Builder {
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.bytes >= FULL
+    }
+
+    /// A file that is not indexed, and why.
+    pub fn leave_out(&mut self, path: &str, blob: [u8; 20], reason: LeftOutReason) {
+        let mut row = self.file_row(path, blob);
+        row.reason = FileRow::code(reason);
+        self.files.push(row);
+    }
+
+    fn file_row(&mut self, path: &str, blob: [u8; 20]) -> FileRow {
+        let start = self.paths.len() as u32;
+        self.paths.extend_from_slice(path.as_bytes());
+        FileRow {
+            path: start,
+            path_length: path.len() as u32,
+            blob,
+            first_chunk: self.chunks.len() as u32,
+            ..bytemuck::Zeroable::zeroed()
+        }
+    }
+
+    pub fn add(&mut self, path: &str, blob: [u8; 20], text: &str, is_test: bool, cut: &Cut<'_>) {
+        let mut file = self.file_row(path, blob);
+        let mut uses = cut.uses.names.iter().peekable();
+        for (number, piece) in cut.pieces.iter().enumerate() {
+            let chunk = self.chunks.len() as u32;
+            self.outlines.extend_from_slice(&piece.outline);
+            let mut lists = Lists { outline: self.outlines.len() as u32, ..Lists::default() };
+            for name in &piece.exports {
+                let name = self.interner.intern(name);
+                self.names.push(name);
+            }
+            lists.exports = self.names.len() as u32;
+            if number == 0 {
+                for import in &cut.uses.imports {
+                    let import = self.interner.intern(import);
+                    self.names.push(import);
+                }
+            }
+            lists.imports = self.names.len() as u32;
+            let mut words = 0;
+            if piece.kind != ChunkKind::Summary {
+                let end = cut.lines.end(piece.rows.1);
+                while let Some((_, name)) = uses.next_if(|(at, _)| *at < end) {
+                    let name = self.interner.intern(name);
+                    if self.seen.add(name) {
+                        self.names.push(name);
+                    }
+                }
+                self.seen.counts.clear();
+                words = self.count_words(cut.lines.span(piece.rows), chunk);
+                file.tokens = file.tokens.saturating_add(piece.tokens);
+            }
+            lists.references = self.names.len() as u32;
+            self.lists.push(lists);
+            let mut named = |name: &str| if name.is_empty() { NONE } else { self.interner.intern(name) };
+            let (name, parent) = (named(piece.name), named(piece.parent));
+            self.chunks.push(ChunkRow {
+                file: self.files.len() as u32,
+                first: piece.rows.0,
+                last: piece.rows.1,
+                kind: piece.kind as u32,
+                tokens: piece.tokens,
+                words,
+                complexity: piece.complexity,
+                name,
+                parent,
+                lists: 0,
+            });
+        }
+        file.lines = cut.lines.count();
+        file.chunks = self.chunks.len() as u32 - file.first_chunk;
+        file.is_test = u32::from(is_test);
+        self.files.push(file);
+        self.bytes += text.len();
+    }
+
+    /// Counts the words of a chunk's text and says how many there are.
+    fn count_words(&mut self, text: &str, chunk: u32) -> u32 {
+        let mut total = 0;
+        for run in words::runs(text) {
+            let number = self.interner.intern(run);
+            let (start, count) = self.parts(number);
+            total += count;
+            for at in start..start + count {
+                self.counts.add(self.parts[at as usize]);
+            }
+        }
+        self.terms.extend(self.counts.counts.drain(..).map(|(word, count)| (word, chunk, count)));
+        total
+    }
+
+    fn parts(&mut self, number: u32) -> (u32, u32) {
+        const UNKNOWN: (u32, u32) = (NONE, 0);
+        let at = number as usize;
+        if self.parts_of.len() <= at {
+            self.parts_of.resize(at + at / 2 + 1024, UNKNOWN);
+        }
+        if self.parts_of[at] == UNKNOWN {
+            let mut run = [0u8; LONGEST_RUN];
+            let text = self.interner.get(number).as_bytes();
+            let length = text.len().min(LONGEST_RUN);
+            run[..length].copy_from_slice(&text[..length]);
+            let start = self.parts.len() as u32;
+            let Self { interner, parts, .. } = self;
+            let run = std::str::from_utf8(&run[..length]).unwrap_or_default();
+            words::parts(run, &mut |part| parts.push(interner.intern(part)));
+            self.parts_of[at] = (start, self.parts.len() as u32 - start);
+        }
+        self.parts_of[at]
+    }
+
+    /// Takes the files of a segment over, those that are wanted by their number in it.
+    pub fn absorb(&mut self, segment: &Segment, is_wanted: &dyn Fn(u32) -> bool) -> Result<(), IndexError> {
+        let mut places = vec![NONE; segment.chunks().len()];
+        for (number, file) in segment.files().iter().enumerate().filter(|(number, _)| is_wanted(*number as u32)) {
+            debug_assert_eq!(segment.file(number as u32).map(|known| known.blob), Some(file.blob));
+            let own = self.file_row(segment.path(file), file.blob);
+            for at in file.chunk_range() {
+                let Some(chunk) = segment.chunk(at) else { continue };
+                places[at as usize] = self.chunks.len() as u32;
+                let names = segment.names(chunk)?;
+                let mut intern = |name: Option<&str>| name.map_or(NONE, |name| self.interner.intern(name));
+                let (name, parent) = (intern(names.name), intern(names.parent));
+                self.outlines.extend(names.outline);
+                let mut lists = Lists { outline: self.outlines.len() as u32, ..Lists::default() };
+                for (list, end) in [
+                    (names.exports, &mut lists.exports),
+                    (names.imports, &mut lists.imports),
+                    (names.references, &mut lists.references),
+                ] {
+                    for name in list {
+                        let name = self.interner.intern(name);
+                        self.names.push(name);
+                    }
+                    *end = self.names.len() as u32;
+                }
+                self.lists.push(lists);
+                self.chunks.push(ChunkRow { file: self.files.len() as u32, name, parent, ..*chunk });
+            }
+            self.files.push(FileRow { path: own.path, first_chunk: own.first_chunk, ..*file });
+        }
+        segment.each_posting(&mut |word, chunk, count| {
+            let Some(&place) = places.get(chunk as usize).filter(|place| **place != NONE) else { return };
+            let word = self.interner.intern(word);
+            self.terms.push((word, place, count));
+        })
+    }
+
+    /// The segment's bytes and its name.
+    pub fn finish(self) -> (Vec<u8>, String) {
+        let Self { interner, files, paths, mut chunks, lists, outlines, names, terms, .. } = self;
+        // Only what stands somewhere is kept, sorted.
+        let mut is_used = vec![false; interner.len()];
+        let own = chunks.iter().flat_map(|chunk| [chunk.name, chunk.parent]).filter(|name| *name != NONE);
+        for number in names.iter().copied().chain(terms.iter().map(|term| term.0)).chain(own) {
+            is_used[number as usize] = true;
+        }
+        let mut sorted: Vec<u32> = (0..interner.len() as u32).filter(|number| is_used[*number as usize]).collect();
+        sorted.sort_unstable_by(|a, b| interner.get(*a).cmp(interner.get(*b)));
+        let mut rank = vec![NONE; interner.len()];
+        let (mut word_bytes, mut word_ends) = (Vec::new(), Vec::with_capacity(sorted.len()));
+        for (at, number) in sorted.iter().enumerate() {
+            rank[*number as usize] = at as u32;
+            word_bytes.extend_from_slice(interner.get(*number).as_bytes());
+            word_ends.push(word_bytes.len() as u32);
+        }
+        let ranked = |number: u32| rank.get(number as usize).copied().unwrap_or(NONE);
+
+        let mut list_bytes = Vec::new();
+        let mut places: [Vec<(u32, u32)>; FILE_WORDS] = Default::default();
+        let mut before = Lists::default();
+        for (at, (chunk, lists)) in chunks.iter_mut().zip(&lists).enumerate() {
+            chunk.lists = list_bytes.len() as u32;
+            (chunk.name, chunk.parent) = (ranked(chunk.name), ranked(chunk.parent));
+            let outline = &outlines[before.outline as usize..lists.outline as usize];
+            packed::push(&mut list_bytes, outline.len() as u32);
+            let mut row = chunk.first;
+            for (first, last) in outline {
+                packed::push(&mut list_bytes, first.saturating_sub(row));
+                packed::push(&mut list_bytes, last - first);
+                row = *last;
+            }
+            let starts = [before.references, lists.exports, lists.imports];
+            for ((start, end), place) in
+                starts.into_iter().zip([lists.exports, lists.imports, lists.references]).zip(&mut places)
+            {
+                let names = &names[start as usize..end as usize];
+                packed::push(&mut list_bytes, names.len() as u32);
+                for name in names {
+                    packed::push(&mut list_bytes, ranked(*name));
+                    place.push((ranked(*name), at as u32));
+                }
+            }
+            before = *lists;
+        }
+
+        let terms = by_word(terms, sorted.len(), |term| ranked(term.0));
+        let [exports, imports, references] = places.map(|places| by_word(places, sorted.len(), |place| place.0));
+        let (mut postings, mut posting_ends) = (Vec::new(), Vec::with_capacity(sorted.len()));
+        let mut own = Vec::new();
+        for word in 0..sorted.len() {
+            own.clear();
+            let mut before = 0;
+            for (_, chunk, count) in terms.of(word) {
+                let once = u32::from(*count == 1);
+                packed::push(&mut own, (chunk - before) << 1 | once);
+                if once == 0 {
+                    packed::push(&mut own, *count);
+                }
+                before = *chunk;
+            }
+            packed::push(&mut postings, own.len() as u32);
+            postings.extend_from_slice(&own);
+            for places in [&exports, &imports, &references] {
+                packed::push(&mut postings, places.of(word).len() as u32);
+                let mut before = 0;
+                for (_, chunk) in places.of(word) {
+                    packed::push(&mut postings, chunk - before);
+                    before = *chunk;
+                }
+            }
+            posting_ends.push(postings.len() as u32);
+        }
+        let (bytes, name) = sealed::seal(&[
+            bytemuck::cast_slice(&files),
+            &paths,
+            bytemuck::cast_slice(&chunks),
+            bytemuck::cast_slice(&word_ends),
+            &word_bytes,
+            bytemuck::cast_slice(&posting_ends),
+            &postings,
+            &list_bytes,
+        ]);
+        (bytes, Segment::file_name(&name))
+    }
+}
+
+/// Things sorted by the word they are about, otherwise in the order they had.
+struct ByWord<T> {
+    things: Vec<T>,
+    ends: Vec<u32>,
+}
+
+impl<T> ByWord<T> {
+    fn of(&self, word: usize) -> &[T] {
+        let start = word.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.things[start as usize..self.ends[word] as usize]
+    }
+}
+
+/// In as many steps as there are things.
+fn by_word<T: Copy + Default>(things: Vec<T>, words: usize, word_of: impl Fn(&T) -> u32) -> ByWord<T> {
+    let mut ends = vec![0u32; words];
+    for thing in &things {
+        ends[word_of(thing) as usize] += 1;
+    }
+    let mut sum = 0;
+    for end in &mut ends {
+        // Where the word's things begin, for now.
+        sum += std::mem::replace(end, sum);
+    }
+    let mut sorted = vec![T::default(); things.len()];
+    for thing in things {
+        let end = &mut ends[word_of(&thing) as usize];
+        sorted[*end as usize] = thing;
+        *end += 1;
+    }
+    ByWord { things: sorted, ends }
+}

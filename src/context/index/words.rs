@@ -1,0 +1,118 @@
+//! The words of a text, as they are indexed and searched for: the parts of `camelCase` and `snake_case`, in lower case.
+//!
+//! Invariant: the words of a text are those of its identifiers, one after the other.
+
+/// Parts have so many bytes; what is longer is no word, such as a key or an encoded picture.
+const LEAST: usize = 2;
+const MOST: usize = 40;
+/// Longer runs of letters are not looked at, in bytes.
+pub const LONGEST_RUN: usize = 200;
+
+/// The words of a text, in order: `parseHTTPRequest_2` has `parse`, `http` and `request`.
+pub fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for run in runs(text) {
+        parts(run, &mut |part| words.push(part.to_owned()));
+    }
+    words
+}
+
+/// Letters, digits, `_` and whatever is not ASCII, without a break.
+pub fn runs(text: &str) -> impl Iterator<Item = &str> {
+    const IN_RUN: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_' || byte >= 128;
+            byte += 1;
+        }
+        table
+    };
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            while at < bytes.len() && !IN_RUN[usize::from(bytes[at])] {
+                at += 1;
+            }
+            let start = at;
+            while at < bytes.len() && IN_RUN[usize::from(bytes[at])] {
+                at += 1;
+            }
+            if start == at {
+                return None;
+            }
+            if (LEAST..=LONGEST_RUN).contains(&(at - start)) {
+                return text.get(start..at);
+            }
+        }
+    })
+}
+
+/// The words of a run.
+pub fn parts(run: &str, found: &mut dyn FnMut(&str)) {
+    if !run.is_ascii() {
+        for piece in run.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty()) {
+            let lower = piece.to_lowercase();
+            if (LEAST..=MOST).contains(&lower.len()) && !is_number(&lower) {
+                found(&lower);
+            }
+        }
+        return;
+    }
+    let bytes = run.as_bytes();
+    let mut part = [0u8; MOST];
+    let mut start = 0;
+    for at in 0..=bytes.len() {
+        let ends = at == bytes.len() || bytes[at] == b'_' || (at > start && is_hump(bytes, at));
+        if !ends {
+            continue;
+        }
+        let length = at - start;
+        if (LEAST..=MOST).contains(&length) {
+            for (to, byte) in part.iter_mut().zip(&bytes[start..at]) {
+                *to = byte.to_ascii_lowercase();
+            }
+            let part = std::str::from_utf8(&part[..length]).unwrap_or_default();
+            if !is_number(part) {
+                found(part);
+            }
+        }
+        start = if bytes.get(at) == Some(&b'_') { at + 1 } else { at };
+    }
+}
+
+/// Whether a part begins: `fooBar`, `HTTPServer`, `utf8Text`.
+fn is_hump(bytes: &[u8], at: usize) -> bool {
+    let (before, here) = (bytes[at - 1], bytes[at]);
+    here.is_ascii_uppercase()
+        && (before.is_ascii_lowercase()
+            || before.is_ascii_digit()
+            || (before.is_ascii_uppercase() && bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase)))
+}
+
+fn is_number(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_cut_at_their_seams() {
+        for (text, expected) in [
+            ("parseHTTPRequest_2(x)", "parse http request"),
+            ("snake_case SCREAMING_CASE __dunder__", "snake case screaming case dunder"),
+            ("utf8Text base64 2x42 1234 a b2", "utf8 text base64 2x42 b2"),
+            ("größeÄndern über—unter 日本語", "größeändern über unter 日本語"),
+            ("IOError getURL URLs", "io error get url ur ls"),
+            ("don't, $php @ruby #hash", "don php ruby hash"),
+            ("", ""),
+        ] {
+            assert_eq!(words(text).join(" "), expected, "{text}");
+        }
+        assert_eq!(words(&"x".repeat(50)), Vec::<String>::new());
+        assert_eq!(words(&"ab_".repeat(100)), Vec::<String>::new());
+    }
+}

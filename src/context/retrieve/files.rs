@@ -1,0 +1,380 @@
+//! What speaks for each file: history, words, references, paths.
+//!
+//! Invariants: pure; the same files, history and task give the same figures.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::document::Document;
+use super::factors::FileFactors;
+use super::history::{History, MOST_FILES, PathId, fingerprint};
+use super::paths::{folder, is_generic, is_test, language, nearness, subject};
+use super::task::{Query, ROLES, Rarity, Role};
+use super::words::{Vocabulary, Word};
+
+/// A file that may be relevant.
+pub struct Candidate<'a> {
+    pub path: &'a str,
+    pub document: &'a Arc<Document>,
+    pub is_given: bool,
+}
+
+/// A commit before the task, and what it has to do with it.
+#[derive(Debug, Clone, Copy)]
+pub struct Relation {
+    /// Of the history's commits.
+    pub commit: usize,
+    /// It changed given files: by how recent it is among their commits.
+    pub together: f32,
+    /// Its words are like the task's.
+    pub alike: f32,
+}
+
+/// The files' figures, and what the commits had to do with the task, the newest first.
+pub struct FileEvidence {
+    pub factors: Vec<FileFactors>,
+    pub relations: Vec<Relation>,
+}
+
+/// Half the weight, in commits of a given file.
+const TOGETHER_HALF: f32 = 15.0;
+/// Half the weight of a change, in commits of the repository.
+const CHANGES_HALF: f32 = 150.0;
+/// Commits whose words are most like the task's.
+const ALIKE: usize = 40;
+/// Passages are looked at in so many of the best files by words, and half as many by parts and by history.
+const LOOKED_INTO: usize = 200;
+/// BM25's saturation and its part of the length.
+const SATURATION: f32 = 1.2;
+const LENGTH_PART: f32 = 0.75;
+/// How much the words of each role count for when they are put in one.
+const ROLE_WEIGHTS: [f32; ROLES] = [2.0, 1.0, 1.0, 0.4, 1.5];
+
+/// Of each file, what speaks for it. `before` are the history's commits that the task has behind it, the newest first.
+pub fn weigh(
+    files: &[Candidate<'_>],
+    given: &[&str],
+    query: &Query,
+    rarity: &Rarity,
+    history: &History,
+    before: &[usize],
+    vocabulary: &mut Vocabulary,
+) -> FileEvidence {
+    let mut factors = vec![FileFactors::default(); files.len()];
+    let relations = by_history(&mut factors, files, given, query, history, before, vocabulary);
+    by_words(&mut factors, files, query, rarity);
+    by_references(&mut factors, files, query, rarity, vocabulary);
+    by_path(&mut factors, files, given, rarity, vocabulary);
+    by_passages(&mut factors, files, query);
+    let strongest = |of: fn(&FileFactors) -> f32, factors: &[FileFactors]| {
+        let figures = files.iter().zip(factors).filter(|(file, _)| !file.is_given).map(|(_, factors)| of(factors));
+        figures.fold(0.001, f32::max)
+    };
+    let most = [
+        strongest(|factors| factors.together, &factors),
+        strongest(|factors| factors.parts, &factors),
+        strongest(|factors| factors.passage, &factors),
+        strongest(|factors| factors.words_first, &factors),
+    ];
+    for file in &mut factors {
+        file.together_part = file.together / most[0];
+        file.parts_part = file.parts / most[1];
+        file.passage_part = file.passage / most[2];
+        file.words_part = file.words_first / most[3];
+        file.together_and_words = file.together * file.words_first.max(file.passage_first);
+        file.together_log = (file.together + 0.01).ln() + 4.6;
+    }
+    FileEvidence { factors, relations }
+}
+
+/// Writes 1 / (rank + 2) for the first 500 by a figure; those without it get none.
+fn rank(
+    factors: &mut [FileFactors],
+    figure: impl Fn(usize, &FileFactors) -> f32,
+    slot: fn(&mut FileFactors) -> &mut f32,
+) {
+    let figures = factors.iter().enumerate().map(|(at, factors)| (at, figure(at, factors)));
+    let mut order: Vec<(usize, f32)> = figures.filter(|(_, figure)| *figure > 0.0).collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    for (rank, (at, _)) in order.into_iter().take(500).enumerate() {
+        *slot(&mut factors[at]) = 1.0 / (rank as f32 + 2.0);
+    }
+}
+
+fn by_history(
+    factors: &mut [FileFactors],
+    files: &[Candidate<'_>],
+    given: &[&str],
+    query: &Query,
+    history: &History,
+    before: &[usize],
+    vocabulary: &Vocabulary,
+) -> Vec<Relation> {
+    let mut numbers: Vec<Option<usize>> = vec![None; history.path_count()];
+    for (number, file) in files.iter().enumerate() {
+        if let Some(path) = history.known(file.path) {
+            numbers[path.0 as usize] = Some(number);
+        }
+    }
+    let given: HashSet<PathId> = given.iter().filter_map(|path| history.known(path)).collect();
+    let alike = likeness(query, history, before, vocabulary);
+    // By given file: how many of its commits have been seen, their weight, and each other file's part in it.
+    let mut by_given: HashMap<PathId, (u32, f32, HashMap<usize, f32>)> = HashMap::new();
+    let mut folders: HashMap<&str, f32> = HashMap::new();
+    let mut commits = vec![0.0f32; files.len()];
+    let mut back = vec![0.0f32; files.len()];
+    let mut seen = vec![false; files.len()];
+    let mut relations = Vec::with_capacity(before.len());
+    let mut likest: Vec<(usize, f32, Vec<usize>)> = Vec::new();
+    history.walk(before, |age, commit, moves| {
+        let alike = alike.get(age).copied().unwrap_or(0.0);
+        let is_focused = commit.files.len() <= MOST_FILES;
+        let size = commit.files.len() as f32;
+        let today: Vec<PathId> = commit.files.iter().map(|file| moves.today(file.path)).collect();
+        let number = |path: &PathId| numbers.get(path.0 as usize).copied().flatten();
+        let mut together = 0.0;
+        if is_focused {
+            for file in today.iter().filter_map(number) {
+                commits[file] += 1.0;
+                factors[file].changes += 0.5f32.powf(age as f32 / CHANGES_HALF);
+                if !seen[file] {
+                    seen[file] = true;
+                    factors[file].latest = 1.0 / (1.0 + age as f32 / 20.0);
+                }
+            }
+            for path in today.iter().filter(|path| given.contains(path)) {
+                let (count, total, others) = by_given.entry(*path).or_default();
+                let weight = 0.5f32.powf(*count as f32 / TOGETHER_HALF);
+                *count += 1;
+                *total += weight;
+                together += weight;
+                for other in today.iter().filter(|path| !given.contains(path)) {
+                    if let Some(file) = number(other) {
+                        *others.entry(file).or_default() += weight;
+                        back[file] += 1.0;
+                        let factors = &mut factors[file];
+                        factors.together_small += weight / size.sqrt();
+                        factors.together_count += 1.0;
+                        factors.together_latest = factors.together_latest.max(weight);
+                    }
+                    *folders.entry(folder(history.path(*other))).or_default() += weight / size;
+                }
+            }
+            if alike > 0.0 {
+                likest.push((age, alike, today.iter().filter_map(number).collect()));
+            }
+        }
+        relations.push(Relation { commit: before[age], together, alike });
+    });
+    likest.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let most = likest.first().map_or(1.0, |first| first.1).max(0.01);
+    for (_, alike, changed) in likest.iter().take(ALIKE) {
+        for file in changed {
+            factors[*file].alike += (alike / most).powi(2) / (changed.len() as f32).sqrt();
+        }
+    }
+    // In the order of the paths: sums of floats depend on it.
+    let mut by_given: Vec<_> = by_given.into_iter().collect();
+    by_given.sort_by_key(|(path, _)| *path);
+    for (_, (_, total, others)) in by_given {
+        for (file, weight) in others {
+            let probability = weight / (total + 1.0);
+            let factors = &mut factors[file];
+            factors.together = 1.0 - (1.0 - factors.together) * (1.0 - probability);
+            factors.together_most = factors.together_most.max(probability);
+        }
+    }
+    let most = folders.values().copied().fold(0.01, f32::max);
+    for (number, (file, factors)) in files.iter().zip(factors.iter_mut()).enumerate() {
+        factors.together_back = (back[number] / (commits[number] + 2.0)).min(1.0);
+        factors.together_folder = folders.get(folder(file.path)).copied().unwrap_or(0.0) / most;
+        for figure in
+            [&mut factors.together_small, &mut factors.together_count, &mut factors.alike, &mut factors.changes]
+        {
+            *figure = figure.ln_1p();
+        }
+    }
+    rank(factors, |_, factors| factors.together + 0.01 * factors.together_small, |factors| &mut factors.together_first);
+    rank(factors, |_, factors| factors.alike, |factors| &mut factors.alike_first);
+    rank(factors, |_, factors| factors.changes, |factors| &mut factors.changes_first);
+    relations
+}
+
+/// Of each commit, how much its words are like the task's: the rare ones among commits, by the root of its length.
+fn likeness(query: &Query, history: &History, before: &[usize], vocabulary: &Vocabulary) -> Vec<f32> {
+    let edited = query.roles.iter().filter(|(_, roles)| **roles & !(1 << Role::Near as u8) != 0);
+    let mut words: HashMap<u32, f32> = edited.map(|(word, _)| (fingerprint(vocabulary.name(*word)), 0.0)).collect();
+    let words_of = |at: &usize| history.commits.get(*at).map_or(&[][..], |commit| commit.words.as_slice());
+    for word in before.iter().flat_map(words_of) {
+        if let Some(commits) = words.get_mut(word) {
+            *commits += 1.0;
+        }
+    }
+    let total = before.len() as f32;
+    for weight in words.values_mut() {
+        *weight = ((total - *weight + 0.5) / (*weight + 0.5) + 1.0).ln();
+    }
+    let of = |commit: &[u32]| {
+        let sum: f32 = commit.iter().filter_map(|word| words.get(word)).sum();
+        sum / (20.0 + commit.len() as f32).sqrt()
+    };
+    before.iter().map(|at| of(words_of(at))).collect()
+}
+
+fn by_words(factors: &mut [FileFactors], files: &[Candidate<'_>], query: &Query, rarity: &Rarity) {
+    let lengths: f32 = files.iter().map(|file| file.document.length() as f32).sum();
+    let average = (lengths / rarity.files.max(1.0)).max(1.0);
+    let mut in_files: HashMap<Word, f32> = HashMap::new();
+    for file in files.iter().filter(|file| !file.is_given) {
+        for (word, _) in file.document.counts.iter().filter(|(word, _)| query.roles.contains_key(word)) {
+            *in_files.entry(*word).or_default() += 1.0;
+        }
+    }
+    let mut words = vec![0.0f32; files.len()];
+    for (number, (file, factors)) in files.iter().zip(factors.iter_mut()).enumerate() {
+        let length = 1.0 - LENGTH_PART + LENGTH_PART * file.document.length() as f32 / average;
+        let saturated = |count: u32| count as f32 * (SATURATION + 1.0) / (count as f32 + SATURATION * length);
+        let mut sums = [0.0f32; ROLES];
+        let mut rarest = [0.0f32; ROLES];
+        for (word, count) in &file.document.counts {
+            let alone = 1.0 / in_files.get(word).copied().unwrap_or(1.0);
+            let Some(roles) = query.roles.get(word) else { continue };
+            for role in (0..ROLES).filter(|role| roles >> role & 1 == 1) {
+                sums[role] += query.weights[role].get(word).copied().unwrap_or(0.0) * saturated(*count);
+                rarest[role] = rarest[role].max(alone);
+            }
+            if query.declared.contains(word) {
+                factors.rare_declared = factors.rare_declared.max(alone);
+            }
+        }
+        let part = |role: Role| sums[role as usize] / query.totals[role as usize].max(10.0);
+        factors.removed = part(Role::Removed);
+        factors.added = part(Role::Added);
+        factors.changed = part(Role::Changed);
+        factors.near = part(Role::Near);
+        factors.enclosing = part(Role::Enclosing);
+        [factors.rare_removed, factors.rare_added, factors.rare_changed, factors.rare_near, factors.rare_enclosing] =
+            rarest;
+        words[number] = sums.iter().zip(ROLE_WEIGHTS).map(|(sum, weight)| sum * weight).sum();
+        let found = file.document.part_counts.iter();
+        let found = found.filter_map(|(part, count)| Some(query.parts.get(part)? * saturated(*count)));
+        factors.parts = found.sum::<f32>() / query.parts_total.max(1.0);
+    }
+    rank(factors, |number, _| words[number], |factors| &mut factors.words_first);
+    rank(factors, |_, factors| factors.parts, |factors| &mut factors.parts_first);
+}
+
+fn by_references(
+    factors: &mut [FileFactors],
+    files: &[Candidate<'_>],
+    query: &Query,
+    rarity: &Rarity,
+    vocabulary: &Vocabulary,
+) {
+    let edited = |roles: u8| roles & 0b111 != 0;
+    let mut declaring: HashMap<Word, f32> = HashMap::new();
+    let names: Vec<Vec<Word>> = files
+        .iter()
+        .map(|file| {
+            let names = file.document.names().into_iter().filter(|name| query.roles.contains_key(name));
+            let mut names: Vec<Word> = names.collect();
+            names.sort_unstable();
+            names
+        })
+        .collect();
+    for (names, _) in names.iter().zip(files).filter(|(_, file)| !file.is_given) {
+        for name in names {
+            *declaring.entry(*name).or_default() += 1.0;
+        }
+    }
+    let mut declared: Vec<Word> = query.declared.iter().copied().collect();
+    declared.sort_unstable();
+    for ((file, factors), names) in files.iter().zip(factors.iter_mut()).zip(&names) {
+        for name in names {
+            let roles = query.roles.get(name).copied().unwrap_or(0);
+            let rare = rarity.word(*name);
+            if edited(roles) {
+                factors.declares += rare;
+            }
+            if roles & 0b11 != 0 {
+                factors.declares_edited += rare;
+            }
+            factors.declares_alone += 1.0 / declaring.get(name).copied().unwrap_or(1.0);
+        }
+        let used = declared.iter().filter(|word| file.document.has(**word));
+        factors.uses_declared = used.map(|word| rarity.word(*word)).sum();
+        for figure in [
+            &mut factors.declares,
+            &mut factors.declares_edited,
+            &mut factors.declares_alone,
+            &mut factors.uses_declared,
+        ] {
+            *figure = figure.ln_1p();
+        }
+        let stem = file.path.rsplit('/').next().unwrap_or(file.path).split('.').next().unwrap_or_default();
+        if let Some(stem) = vocabulary.known(stem).filter(|stem| query.imported.contains(stem)) {
+            let first = vocabulary.parts(stem).first().copied().unwrap_or(stem);
+            factors.imported = rarity.path(first) / 8.0;
+        }
+        for (line, _) in (0u32..).zip(&file.document.imports).filter(|(_, imports)| **imports) {
+            for word in file.document.line(line).iter().filter(|word| query.stems.contains(word)) {
+                factors.importing = factors.importing.max(rarity.word(*word) / 8.0);
+            }
+        }
+    }
+}
+
+fn by_path(
+    factors: &mut [FileFactors],
+    files: &[Candidate<'_>],
+    given: &[&str],
+    rarity: &Rarity,
+    vocabulary: &mut Vocabulary,
+) {
+    let words: Vec<Vec<Word>> = given.iter().map(|path| vocabulary.path(path)).collect();
+    let subjects: HashSet<String> = given.iter().map(|path| subject(path)).filter(|name| !is_generic(name)).collect();
+    let folders: HashSet<&str> = given.iter().map(|path| folder(path)).collect();
+    let languages: HashSet<&str> = given.iter().map(|path| language(path)).collect();
+    let has_test = given.iter().any(|path| is_test(path));
+    let weight = |words: &mut dyn Iterator<Item = &Word>| words.map(|word| rarity.path(*word)).sum::<f32>();
+    for (file, factors) in files.iter().zip(factors.iter_mut()) {
+        let own = vocabulary.path(file.path);
+        let all = weight(&mut own.iter());
+        let like = words.iter().map(|other| {
+            let both = weight(&mut own.iter().filter(|word| other.contains(word)));
+            both / (all + weight(&mut other.iter()) - both).max(0.1)
+        });
+        factors.path = like.fold(0.0, f32::max);
+        let place = folder(file.path);
+        factors.same_folder = flag(folders.contains(place));
+        factors.folder = folders.iter().map(|other| nearness(place, other)).fold(0.0, f32::max);
+        factors.pair = flag(subjects.contains(&subject(file.path)));
+        factors.is_test = flag(is_test(file.path));
+        factors.is_missing_test = flag(!has_test && is_test(file.path));
+        factors.same_language = flag(languages.contains(language(file.path)));
+        factors.size = (file.document.lines().max(1) as f32).ln() / 5.0;
+    }
+    rank(factors, |_, factors| factors.path, |factors| &mut factors.path_first);
+}
+
+fn by_passages(factors: &mut [FileFactors], files: &[Candidate<'_>], query: &Query) {
+    let within = |rank: f32, most: usize| rank >= 1.0 / (most as f32 + 2.0);
+    for (file, factors) in files.iter().zip(factors.iter_mut()).filter(|(file, _)| !file.is_given) {
+        let is_looked_into = within(factors.words_first, LOOKED_INTO)
+            || within(factors.parts_first, LOOKED_INTO / 2)
+            || within(factors.together_first, LOOKED_INTO / 2);
+        if is_looked_into {
+            let document = file.document;
+            let best = document.passages.iter().map(|passage| {
+                let words = (passage.start..passage.end).flat_map(|line| document.line(line).iter().copied());
+                query.overlap(words).iter().sum::<f32>()
+            });
+            factors.passage = best.fold(0.0, f32::max).ln_1p();
+        }
+    }
+    rank(factors, |_, factors| factors.passage, |factors| &mut factors.passage_first);
+}
+
+fn flag(is_so: bool) -> f32 {
+    f32::from(u8::from(is_so))
+}

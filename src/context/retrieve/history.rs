@@ -1,0 +1,222 @@
+//! What earlier commits changed, for the ranking: which files together, at which lines, in which words.
+//!
+//! Invariants: commits are by time, the newest first; nothing here reads git or a clock.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::git::Hunk;
+
+/// Commits that change more files say little about which belong together: moves, licences, formatting.
+pub const MOST_FILES: usize = 60;
+/// So many words of a commit's lines are kept; one with more is about everything, and its words are dropped.
+pub const MOST_WORDS: usize = 1_500;
+
+/// A path of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PathId(pub u32);
+
+/// What a commit did with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// A file that a commit changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastFile {
+    pub path: PathId,
+    pub touch: Touch,
+    /// By line. Without context; a side without lines names the line before.
+    pub hunks: Vec<Hunk>,
+}
+
+/// A commit that changed something; merges change nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Past {
+    pub files: Vec<PastFile>,
+    /// The identifiers of the lines that it added or removed, by [`fingerprint`], in order, each once.
+    pub words: Vec<u32>,
+}
+
+/// Stands for an identifier in what is kept of a commit: two that collide make a commit look slightly more alike.
+pub fn fingerprint(identifier: &str) -> u32 {
+    let mut hash = 0x811c_9dc5u32;
+    for byte in identifier.bytes() {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    hash
+}
+
+/// The history that a commit has behind it.
+#[derive(Debug, Default)]
+pub struct History {
+    paths: Vec<Box<str>>,
+    path_ids: HashMap<Box<str>, PathId>,
+    /// The newest first.
+    pub commits: Vec<Past>,
+}
+
+impl History {
+    pub fn path_id(&mut self, path: &str) -> PathId {
+        if let Some(id) = self.path_ids.get(path) {
+            return *id;
+        }
+        let id = PathId(self.paths.len() as u32);
+        self.paths.push(path.into());
+        self.path_ids.insert(path.into(), id);
+        id
+    }
+
+    pub fn known(&self, path: &str) -> Option<PathId> {
+        self.path_ids.get(path).copied()
+    }
+
+    pub fn path(&self, id: PathId) -> &str {
+        self.paths.get(id.0 as usize).map_or("", AsRef::as_ref)
+    }
+
+    pub fn path_count(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// What each path is called now: a file that vanished in the commit in which one of the same name appeared elsewhere
+    /// has moved there. `walk` is called for each commit among `which` (the newest first) with the names at its time.
+    pub fn walk(&self, which: &[usize], mut visit: impl FnMut(usize, &Past, &Moves)) {
+        let mut moves = Moves::default();
+        for (age, at) in which.iter().enumerate() {
+            let Some(commit) = self.commits.get(*at) else { continue };
+            moves.learn(self, commit);
+            visit(age, commit, &moves);
+        }
+    }
+}
+
+/// Where files of the past are today.
+#[derive(Debug, Default)]
+pub struct Moves {
+    to: HashMap<PathId, PathId>,
+}
+
+impl Moves {
+    pub fn today(&self, path: PathId) -> PathId {
+        self.to.get(&path).copied().unwrap_or(path)
+    }
+
+    fn learn(&mut self, history: &History, commit: &Past) {
+        let of = |touch: Touch| commit.files.iter().filter(move |file| file.touch == touch);
+        if of(Touch::Deleted).next().is_none() {
+            return;
+        }
+        let name = |path: PathId| history.path(path).rsplit('/').next().unwrap_or_default();
+        let mut gone: HashMap<&str, Option<PathId>> = HashMap::new();
+        for file in of(Touch::Deleted) {
+            // Two of a name: nobody knows which one it was.
+            gone.entry(name(file.path)).and_modify(|known| *known = None).or_insert(Some(file.path));
+        }
+        let mut taken = HashSet::new();
+        for file in of(Touch::Added) {
+            if let Some(Some(old)) = gone.get(name(file.path))
+                && taken.insert(*old)
+            {
+                self.to.insert(*old, self.today(file.path));
+            }
+        }
+    }
+}
+
+/// How recent commits bear on a line.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LinePast {
+    /// How often and how recently it was changed.
+    pub changed: f32,
+    /// The same, by commits that also changed the given files.
+    pub together: f32,
+    /// The same, by commits whose words are like the task's.
+    pub alike: f32,
+    /// When it was changed last, from 1 (by the file's latest commit) towards 0.
+    pub latest: f32,
+}
+
+/// A commit of a file's past, and what it has to do with the task.
+#[derive(Debug, Clone, Copy)]
+pub struct Bearing<'a> {
+    pub file: &'a PastFile,
+    /// How many files the commit changed.
+    pub size: usize,
+    pub together: f32,
+    pub alike: f32,
+}
+
+/// So many of a file's commits are followed back.
+const DEEPEST: usize = 40;
+
+/// Of each line of a file with `lines` lines, its past: each commit's hunks are held against the lines as they were
+/// then, the newest first, and lines are followed back through it. Merges are passed over, so that it may be off by
+/// what they moved.
+pub fn line_past(lines: u32, commits: &[Bearing<'_>]) -> Vec<LinePast> {
+    let mut past = vec![LinePast::default(); lines as usize];
+    // Where each line was at that time, from 1; 0 before it was there.
+    let mut places: Vec<i64> = (1..=i64::from(lines)).collect();
+    for (age, commit) in commits.iter().take(DEEPEST).enumerate() {
+        let recent = 0.5f32.powf(age as f32 / 10.0);
+        let focus = 1.0 / (1.0 + commit.size as f32 / 10.0);
+        let changed: u32 = commit.file.hunks.iter().map(|hunk| hunk.new_lines + hunk.old_lines).sum();
+        let dense = 1.0 / (changed.max(1) as f32).sqrt();
+        let credit = |line: &mut LinePast, part: f32| {
+            line.changed += part * recent * focus;
+            line.together += part * commit.together * focus;
+            if part == 1.0 {
+                line.alike += commit.alike * dense;
+                if line.latest == 0.0 {
+                    line.latest = recent;
+                }
+            }
+        };
+        for (line, place) in past.iter_mut().zip(&mut places) {
+            if *place > 0 {
+                *place = before(*place, &commit.file.hunks, |part| credit(line, part));
+            }
+        }
+    }
+    past
+}
+
+/// Where a line was before a commit's hunks, 0 when it was not there. `touched` is told how much of a change it saw: 1
+/// for a change of the line, half for one right beside it.
+fn before(place: i64, hunks: &[Hunk], mut touched: impl FnMut(f32)) -> i64 {
+    let mut shift = 0;
+    for hunk in hunks {
+        let (new_start, new_lines) = (i64::from(hunk.new_start), i64::from(hunk.new_lines));
+        let (old_start, old_lines) = (i64::from(hunk.old_start), i64::from(hunk.old_lines));
+        if new_lines == 0 {
+            if place == new_start || place == new_start + 1 {
+                touched(1.0);
+            }
+            if place <= new_start {
+                break;
+            }
+            shift += old_lines;
+            continue;
+        }
+        if place < new_start {
+            if place == new_start - 1 && old_lines == 0 {
+                touched(0.5);
+            }
+            break;
+        }
+        if place < new_start + new_lines {
+            touched(1.0);
+            return match old_lines {
+                0 => 0,
+                _ => old_start + ((place - new_start) * old_lines / new_lines).min(old_lines - 1),
+            };
+        }
+        if place == new_start + new_lines && old_lines == 0 {
+            touched(0.5);
+        }
+        shift += old_lines - new_lines;
+    }
+    place + shift
+}

@@ -1,0 +1,232 @@
+//! Which code bears on a change: files first, then the passages in them, by history, words, references and paths.
+//!
+//! In two steps. Each file gets the probability that it belongs to the change, from figures ([`factors`]) that
+//! [`weights`] weighs; signals of unlike scales enter as reciprocal ranks too. Of the files that lead, each passage gets
+//! its part of what is relevant in its file. Both together say how much a passage is worth, and [`super::pack`] takes what
+//! is worth most for its tokens.
+//!
+//! Invariants: pure, no clock and no chance: the same files, history and task give the same ranking; no figure and no
+//! score is ever NaN.
+
+pub mod document;
+pub mod factors;
+mod files;
+pub mod history;
+mod passages;
+pub mod paths;
+pub mod task;
+#[cfg(test)]
+mod tests;
+pub mod unified;
+pub mod weights;
+pub mod words;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use document::{Document, Passage};
+use factors::{FileFactors, PassageFactors};
+use files::Candidate;
+use history::{Bearing, History, line_past};
+use passages::Examples;
+use task::{Known, Query, Rarity, Task};
+use weights::{Calibration, Weights};
+use words::Vocabulary;
+
+/// Passages are weighed in so many of the files that lead.
+const LEADING: usize = 100;
+
+/// A file that is looked at.
+#[derive(Debug, Clone)]
+pub struct SourceFile {
+    pub path: String,
+    pub document: Arc<Document>,
+}
+
+/// What the ranking goes by.
+pub struct Sources<'a> {
+    pub files: &'a [SourceFile],
+    pub history: &'a History,
+    /// The history's commits that the searched tree has behind it, the newest first.
+    pub before: &'a [usize],
+    /// How many tokens a text is.
+    pub tokens: &'a dyn Fn(&str) -> usize,
+}
+
+/// A file with its passages.
+#[derive(Debug, Clone)]
+pub struct RankedFile {
+    pub path: String,
+    pub document: Arc<Document>,
+    /// That it belongs to the change, from 0 to 1.
+    pub probability: f32,
+    pub factors: FileFactors,
+    /// By line.
+    pub passages: Vec<RankedPassage>,
+}
+
+/// A passage of a file.
+#[derive(Debug, Clone)]
+pub struct RankedPassage {
+    pub place: Passage,
+    pub tokens: u32,
+    /// Its part of what is relevant in its file; those of a file make 1.
+    pub share: f32,
+    pub factors: PassageFactors,
+}
+
+/// The files that lead, the best first.
+pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &mut Vocabulary) -> Vec<RankedFile> {
+    let given: HashSet<&str> = task.paths().collect();
+    let by_path: HashMap<&str, &Arc<Document>> = sources
+        .files
+        .iter()
+        .filter(|file| given.contains(file.path.as_str()))
+        .map(|file| (file.path.as_str(), &file.document))
+        .collect();
+    let known: Vec<Known<'_>> =
+        task.given.iter().map(|given| Known { given, document: by_path.get(given.path.as_str()).copied() }).collect();
+    let focus: Vec<_> =
+        task.focus.iter().filter_map(|focus| Some((focus, *by_path.get(focus.path.as_str())?))).collect();
+    let pairs = sources.files.iter().map(|file| (file.path.as_str(), file.document.as_ref()));
+    let rarity = Rarity::of(pairs, vocabulary);
+    let query = Query::of(&known, &focus, &task.text, &rarity, vocabulary);
+    let candidates: Vec<Candidate<'_>> = sources
+        .files
+        .iter()
+        .map(|file| Candidate {
+            path: &file.path,
+            document: &file.document,
+            is_given: given.contains(file.path.as_str()),
+        })
+        .collect();
+    let mut paths: Vec<&str> = given.into_iter().collect();
+    paths.sort_unstable();
+    let evidence = files::weigh(&candidates, &paths, &query, &rarity, sources.history, sources.before, vocabulary);
+    let mut leading: Vec<(usize, f32)> = candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, file)| !file.is_given && file.document.lines() > 0)
+        .map(|(number, _)| (number, fused(&evidence.factors[number])))
+        .collect();
+    leading.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    leading.truncate(LEADING);
+    let examples = Examples::of(&known, &rarity, vocabulary);
+    let pasts = pasts(sources, &evidence.relations, leading.iter().map(|(number, _)| *number));
+    let of_leading: Vec<FileFactors> = leading.iter().map(|(number, _)| evidence.factors[*number]).collect();
+    let probabilities = probabilities(&of_leading, weights);
+    let mut ranked: Vec<RankedFile> = leading
+        .iter()
+        .zip(&probabilities)
+        .map(|((number, _), probability)| {
+            let file = &sources.files[*number];
+            let document = &file.document;
+            let tokens: Vec<u32> = document
+                .passages
+                .iter()
+                .map(|place| (sources.tokens)(document.text(place.start, place.end)) as u32)
+                .collect();
+            let past = line_past(document.lines(), pasts.get(number).map_or(&[], Vec::as_slice));
+            let factors = passages::weigh(document, &past, &query, &examples, &rarity, vocabulary, &tokens);
+            let shares = shares(&factors, weights);
+            RankedFile {
+                path: file.path.clone(),
+                document: Arc::clone(document),
+                probability: *probability,
+                factors: evidence.factors[*number],
+                passages: document
+                    .passages
+                    .iter()
+                    .zip(tokens)
+                    .zip(factors.into_iter().zip(shares))
+                    .map(|((place, tokens), (factors, share))| RankedPassage { place: *place, tokens, share, factors })
+                    .collect(),
+            }
+        })
+        .collect();
+    in_order(&mut ranked);
+    ranked
+}
+
+/// The same files by other weights.
+pub fn reweigh(files: &[RankedFile], weights: &Weights) -> Vec<RankedFile> {
+    let mut files = files.to_vec();
+    let factors: Vec<FileFactors> = files.iter().map(|file| file.factors).collect();
+    for (file, probability) in files.iter_mut().zip(probabilities(&factors, weights)) {
+        file.probability = probability;
+        let factors: Vec<PassageFactors> = file.passages.iter().map(|passage| passage.factors).collect();
+        for (passage, share) in file.passages.iter_mut().zip(shares(&factors, weights)) {
+            passage.share = share;
+        }
+    }
+    in_order(&mut files);
+    files
+}
+
+fn in_order(files: &mut [RankedFile]) {
+    files.sort_by(|a, b| b.probability.total_cmp(&a.probability).then_with(|| a.path.cmp(&b.path)));
+}
+
+/// Reciprocal ranks of all signals together: decides which files are looked at closely.
+fn fused(factors: &FileFactors) -> f32 {
+    2.0 * factors.together_first
+        + factors.alike_first
+        + factors.parts_first
+        + factors.words_first
+        + factors.passage_first
+        + 0.5 * factors.path_first
+        + factors.pair
+        + 2.0 * factors.together
+        + 0.1 * factors.imported
+        + 0.2 * factors.importing
+        + 0.05 * factors.declares
+}
+
+/// Of each file, that it belongs to the change: a logistic function of its weighed figures and of how far it leads.
+fn probabilities(factors: &[FileFactors], weights: &Weights) -> Vec<f32> {
+    let sum = |factors: &FileFactors| -> f32 {
+        factors.values().iter().zip(&weights.files).map(|(figure, weight)| figure * weight).sum()
+    };
+    let sums: Vec<f32> = factors.iter().map(sum).collect();
+    let most = sums.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let all = sums.iter().map(|sum| (sum - most).exp()).sum::<f32>().ln() + most;
+    let Calibration { own, lead, bias, .. } = weights.calibration;
+    let odds = sums.iter().map(|sum| (bias + own * sum + lead * (sum - all)).clamp(-30.0, 30.0));
+    odds.map(|odds| 1.0 / (1.0 + (-odds).exp())).collect()
+}
+
+/// The softmax of the weighed figures.
+fn shares(factors: &[PassageFactors], weights: &Weights) -> Vec<f32> {
+    let sum = |factors: &PassageFactors| -> f32 {
+        factors.values().iter().zip(&weights.passages).map(|(figure, weight)| figure * weight).sum()
+    };
+    let sums: Vec<f32> = factors.iter().map(sum).collect();
+    let most = sums.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let odds: Vec<f32> = sums.iter().map(|sum| (sum - most).exp()).collect();
+    let all: f32 = odds.iter().sum();
+    odds.iter().map(|odds| odds / all.max(f32::MIN_POSITIVE)).collect()
+}
+
+/// Of each of some files, its commits, the newest first.
+fn pasts<'a>(
+    sources: &'a Sources<'_>,
+    relations: &[files::Relation],
+    files: impl Iterator<Item = usize>,
+) -> HashMap<usize, Vec<Bearing<'a>>> {
+    let history = sources.history;
+    let paths = files.filter_map(|number| Some((history.known(&sources.files[number].path)?, number)));
+    let numbers: HashMap<history::PathId, usize> = paths.collect();
+    let mut pasts: HashMap<usize, Vec<Bearing<'a>>> = HashMap::new();
+    history.walk(sources.before, |age, commit, moves| {
+        let Some(relation) = relations.get(age) else { return };
+        let Some(commit_files) = history.commits.get(relation.commit).map(|commit| &commit.files) else { return };
+        for file in commit_files {
+            if let Some(number) = numbers.get(&moves.today(file.path)) {
+                let bearing =
+                    Bearing { file, size: commit.files.len(), together: relation.together, alike: relation.alike };
+                pasts.entry(*number).or_default().push(bearing);
+            }
+        }
+    });
+    pasts
+}

@@ -1,0 +1,228 @@
+//! What speaks for each passage of a file: words, lines like the changed ones, declarations, the past of its lines.
+//!
+//! Invariants: pure; figures compare the passages of one file, not those of different files.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::document::Document;
+use super::factors::PassageFactors;
+use super::history::{LinePast, Touch};
+use super::task::{Known, Query, Rarity, old_lines};
+use super::words::{Vocabulary, Word};
+
+/// So many lines are compared with.
+const MOST_LINES: usize = 400;
+/// Lines beside a hunk that others may be like.
+const AROUND: u32 = 2;
+
+/// The lines that those of other files are compared with.
+#[derive(Debug, Default)]
+pub struct Examples {
+    removed: Lines,
+    near: Lines,
+}
+
+/// Lines by their words.
+#[derive(Debug, Default)]
+struct Lines {
+    /// The rarity of each line's words together.
+    sums: Vec<f32>,
+    by_word: HashMap<Word, Vec<u32>>,
+}
+
+impl Lines {
+    fn of(mut lines: Vec<Vec<Word>>, rarity: &Rarity) -> Self {
+        lines.sort();
+        lines.dedup();
+        let mut found = Self::default();
+        for (number, line) in (0u32..).zip(&lines) {
+            found.sums.push(line.iter().map(|word| rarity.word(*word)).sum());
+            for word in line {
+                found.by_word.entry(*word).or_default().push(number);
+            }
+        }
+        found
+    }
+
+    /// How much a line has in common with the one that is most like it, from 0 to 1; short and common lines have less.
+    fn likest(&self, line: &[Word], rarity: &Rarity, sums: &mut Vec<f32>) -> f32 {
+        let words = distinct(line);
+        if words.len() < 2 || self.sums.is_empty() {
+            return 0.0;
+        }
+        sums.clear();
+        sums.resize(self.sums.len(), 0.0);
+        let mut all = 0.0;
+        for word in &words {
+            let rare = rarity.word(*word);
+            all += rare;
+            for number in self.by_word.get(word).into_iter().flatten() {
+                sums[*number as usize] += rare;
+            }
+        }
+        let like = sums
+            .iter()
+            .zip(&self.sums)
+            .filter(|(common, _)| **common > 0.0)
+            .map(|(common, other)| common / (all + other - common).max(0.1) * (common / (common + 6.0)));
+        like.fold(0.0, f32::max)
+    }
+}
+
+fn distinct(line: &[Word]) -> Vec<Word> {
+    let mut words = line.to_vec();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+impl Examples {
+    pub fn of(known: &[Known<'_>], rarity: &Rarity, vocabulary: &mut Vocabulary) -> Self {
+        let (mut removed, mut near): (Vec<Vec<Word>>, Vec<Vec<Word>>) = Default::default();
+        for Known { given, document } in known {
+            for hunk in &given.hunks {
+                let lines = hunk.removed.iter().map(|line| distinct(&vocabulary.line(line)));
+                removed.extend(lines.filter(|line| line.len() > 1));
+                let Some(document) = document.filter(|_| given.touch == Touch::Modified) else { continue };
+                let (start, end) = old_lines(&hunk.place);
+                for line in start.saturating_sub(AROUND)..(end + AROUND).min(document.lines()) {
+                    if (line < start || line >= end) && document.line(line).len() > 1 {
+                        near.push(distinct(document.line(line)));
+                    }
+                }
+            }
+        }
+        removed.truncate(MOST_LINES);
+        near.truncate(MOST_LINES);
+        Self { removed: Lines::of(removed, rarity), near: Lines::of(near, rarity) }
+    }
+}
+
+/// Of each passage of a file, what speaks for it.
+pub fn weigh(
+    document: &Arc<Document>,
+    past: &[LinePast],
+    query: &Query,
+    examples: &Examples,
+    rarity: &Rarity,
+    vocabulary: &Vocabulary,
+    tokens: &[u32],
+) -> Vec<PassageFactors> {
+    let mut sums = Vec::new();
+    let count = document.passages.len();
+    let mut factors = vec![PassageFactors::default(); count];
+    let (mut words, mut changed, mut like) = (vec![0.0f32; count], vec![0.0f32; count], vec![0.0f32; count]);
+    for (at, (passage, factors)) in document.passages.iter().zip(&mut factors).enumerate() {
+        let range = passage.start..passage.end;
+        let found = query.overlap(range.clone().flat_map(|line| document.line(line).iter().copied()));
+        words[at] = found.iter().zip([2.0, 1.0, 1.0, 0.4, 1.0]).map(|(sum, weight)| sum * weight).sum();
+        let [removed, added, near_changed, near, enclosing] = found.map(f32::ln_1p);
+        (factors.removed, factors.added, factors.changed, factors.near, factors.enclosing) =
+            (removed, added, near_changed, near, enclosing);
+        let (mut parts, mut seen): (f32, Vec<Word>) = (0.0, Vec::new());
+        let mut imports = 0.0f32;
+        for line in range.clone() {
+            let mut best = [0.0f32; 3];
+            for word in document.line(line) {
+                if let Some(roles) = query.roles.get(word) {
+                    let rare = rarity.word(*word);
+                    let alone = 1.0 / ((-rare).exp() * rarity.files).max(1.0);
+                    let figures = [&mut factors.rare_removed, &mut factors.rare_added, &mut factors.rare_changed];
+                    for (role, figure) in figures.into_iter().enumerate().filter(|(role, _)| roles >> role & 1 == 1) {
+                        best[role] = best[role].max(rare);
+                        *figure = figure.max(alone);
+                    }
+                }
+                for part in vocabulary.parts(*word) {
+                    if let Some(weight) = query.parts.get(part)
+                        && !seen.contains(part)
+                    {
+                        seen.push(*part);
+                        parts += weight;
+                    }
+                }
+            }
+            factors.lines_removed += best[0];
+            factors.lines_added += best[1];
+            factors.lines_changed += best[2];
+            let likest = examples.removed.likest(document.line(line), rarity, &mut sums);
+            factors.like_removed = factors.like_removed.max(likest);
+            factors.likes_removed += likest * likest;
+            factors.like_near = factors.like_near.max(examples.near.likest(document.line(line), rarity, &mut sums));
+            if let Some(past) = past.get(line as usize) {
+                factors.past += past.changed;
+                factors.past_together += past.together;
+                factors.past_alike += past.alike;
+                factors.past_latest = factors.past_latest.max(past.latest);
+            }
+            imports += flag(document.imports.get(line as usize).is_some_and(|imports| *imports));
+        }
+        factors.parts = parts.ln_1p();
+        changed[at] = factors.past + 2.0 * factors.past_together;
+        like[at] = factors.like_removed + 0.3 * factors.like_near;
+        let lines = (passage.end - passage.start).max(1) as f32;
+        factors.imports = flag(imports / lines > 0.3);
+        factors.is_first = flag(at == 0);
+        factors.is_last = flag(at + 1 == count);
+        factors.place = passage.start as f32 / document.lines().max(1) as f32;
+        factors.tokens = (tokens.get(at).copied().unwrap_or(0) as f32).ln_1p() - 4.0;
+        factors.lines = lines.ln() - 2.0;
+        let declared = document.declared.partition_point(|(line, _)| *line <= passage.start);
+        if let Some((_, name)) = declared.checked_sub(1).and_then(|last| document.declared.get(last))
+            && query.roles.contains_key(name)
+        {
+            factors.inside = rarity.word(*name) / 8.0;
+        }
+        for (_, name) in document.declared.iter().filter(|(line, _)| range.contains(line)) {
+            factors.has_declaration = 1.0;
+            let roles = query.roles.get(name).copied().unwrap_or(0);
+            if roles & 0b111 != 0 {
+                factors.declares += rarity.word(*name);
+            }
+            if roles & 0b1_0000 != 0 {
+                factors.declares_enclosing = 1.0;
+            }
+        }
+        for figure in [
+            &mut factors.declares,
+            &mut factors.lines_removed,
+            &mut factors.lines_added,
+            &mut factors.lines_changed,
+            &mut factors.likes_removed,
+            &mut factors.past,
+            &mut factors.past_together,
+            &mut factors.past_alike,
+        ] {
+            *figure = figure.ln_1p();
+        }
+    }
+    let most = |figures: &[f32]| figures.iter().copied().fold(0.01, f32::max);
+    let (most_words, most_changed) = (most(&words), most(&changed));
+    for (at, factors) in factors.iter_mut().enumerate() {
+        let beside = |figures: &[f32]| {
+            let before = at.checked_sub(1).and_then(|before| figures.get(before)).copied().unwrap_or(0.0);
+            before.max(figures.get(at + 1).copied().unwrap_or(0.0)).ln_1p()
+        };
+        factors.beside_words = beside(&words);
+        factors.beside_past = beside(&changed);
+        factors.words_part = words[at] / most_words;
+        factors.past_part = changed[at] / most_changed;
+    }
+    rank(&mut factors, &words, |factors| &mut factors.words_first);
+    rank(&mut factors, &changed, |factors| &mut factors.past_first);
+    rank(&mut factors, &like, |factors| &mut factors.like_first);
+    factors
+}
+
+fn rank(factors: &mut [PassageFactors], figures: &[f32], slot: fn(&mut PassageFactors) -> &mut f32) {
+    let mut order: Vec<usize> = (0..figures.len()).filter(|at| figures[*at] > 0.0).collect();
+    order.sort_by(|a, b| figures[*b].total_cmp(&figures[*a]).then(a.cmp(b)));
+    for (rank, at) in order.into_iter().enumerate() {
+        *slot(&mut factors[at]) = 1.0 / (rank as f32 + 2.0);
+    }
+}
+
+fn flag(is_so: bool) -> f32 {
+    f32::from(u8::from(is_so))
+}

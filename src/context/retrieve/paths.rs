@@ -1,0 +1,81 @@
+//! What a path says by itself: whether it is code, whether it is a test, what it is about.
+
+/// Endings of files that are code.
+const CODE: [&str; 26] = [
+    "rs", "py", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "java", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx",
+    "cs", "rb", "php", "sh", "bash", "kt", "swift", "scala",
+];
+
+pub fn is_code(path: &str) -> bool {
+    CODE.contains(&language(path))
+}
+
+/// The ending, which stands for the language.
+pub fn language(path: &str) -> &str {
+    name(path).rsplit_once('.').map_or("", |(_, ending)| ending)
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+pub fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// 1 for the same folder, less for each step from one to the other.
+pub fn nearness(a: &str, b: &str) -> f32 {
+    let (a, b): (Vec<&str>, Vec<&str>) = (a.split('/').collect(), b.split('/').collect());
+    let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    1.0 / (1.0 + (a.len() + b.len() - 2 * common) as f32)
+}
+
+pub fn is_test(path: &str) -> bool {
+    let path = path.to_lowercase();
+    let is_folder = |part: &str| {
+        matches!(
+            part,
+            "test" | "tests" | "spec" | "specs" | "__tests__" | "testing" | "testdata" | "integration" | "unit"
+        )
+    };
+    let name = name(&path);
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    folder(&path).split('/').any(is_folder)
+        || ["test", "tests", ".spec", "_spec"].iter().any(|ending| stem.ends_with(ending))
+        || stem.starts_with("test_")
+        || stem.starts_with("test-")
+}
+
+/// What a file is about, by its name: the same for `parser.rs`, `parser_test.rs` and `ParserTests.rs`.
+pub fn subject(path: &str) -> String {
+    let name = name(path);
+    let mut subject = name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_lowercase();
+    for ending in [".spec", ".test", "_test", "-test", "tests", "test", "_spec", "spec", ".d", ".stories"] {
+        subject.truncate(subject.strip_suffix(ending).unwrap_or(&subject).len());
+    }
+    let mut rest = subject.as_str();
+    for beginning in ["test_", "test-", "test"] {
+        rest = rest.strip_prefix(beginning).unwrap_or(rest);
+    }
+    rest.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Names that say nothing about what is in a file.
+pub fn is_generic(subject: &str) -> bool {
+    matches!(subject, "" | "index" | "mod" | "init" | "main" | "lib" | "utils" | "util" | "types")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_and_what_it_tests_have_one_subject() {
+        for path in
+            ["src/parser.rs", "tests/parser_test.rs", "test/ParserTests.cs", "test_parser.py", "a/parser.spec.ts"]
+        {
+            assert_eq!(subject(path), "parser", "{path}");
+        }
+        assert!(is_test("src/test/java/FooTest.java") && is_test("a/b_test.go") && !is_test("src/contest/a.rs"));
+    }
+}

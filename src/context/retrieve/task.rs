@@ -1,0 +1,310 @@
+//! What is known of the change whose surroundings are looked for, and the words that follow from it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::document::Document;
+use super::history::Touch;
+use super::words::{Vocabulary, Word, parts};
+use crate::git::Hunk;
+
+/// So many words of a kind are looked for, the rarest first.
+const MOST_WORDS: usize = 200;
+/// Lines around a hunk whose words count as its surroundings.
+const AROUND: u32 = 4;
+
+/// Lines that a change takes away and puts in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenHunk {
+    pub place: Hunk,
+    pub removed: Vec<String>,
+    pub added: Vec<String>,
+}
+
+/// A file that is known to change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    pub path: String,
+    pub touch: Touch,
+    /// By line of the tree that is searched.
+    pub hunks: Vec<GivenHunk>,
+}
+
+/// A place that the task is about, without a change there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Focus {
+    pub path: String,
+    /// Counted from 1; without one all of the file.
+    pub line: Option<u32>,
+}
+
+/// What the surroundings are looked for of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Task {
+    pub given: Vec<Given>,
+    pub focus: Vec<Focus>,
+    pub text: String,
+}
+
+impl Task {
+    /// The paths that are given: they are not looked for.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        let given = self.given.iter().map(|given| given.path.as_str());
+        given.chain(self.focus.iter().map(|focus| focus.path.as_str()))
+    }
+}
+
+/// What part a word has in the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Taken away, and not put in again.
+    Removed,
+    /// Put in, and not there before.
+    Added,
+    /// In changed lines, before and after.
+    Changed,
+    /// Around changed lines.
+    Near,
+    /// The names of the functions and classes around changes.
+    Enclosing,
+}
+
+/// How many roles there are.
+pub const ROLES: usize = 5;
+
+impl Role {
+    pub const ALL: [Self; ROLES] = [Self::Removed, Self::Added, Self::Changed, Self::Near, Self::Enclosing];
+}
+
+/// How rare words are among the files that are looked at.
+#[derive(Debug, Default)]
+pub struct Rarity {
+    pub files: f32,
+    words: Vec<f32>,
+    parts: Vec<f32>,
+    paths: HashMap<Word, f32>,
+}
+
+impl Rarity {
+    pub fn of<'a>(files: impl Iterator<Item = (&'a str, &'a Document)>, vocabulary: &mut Vocabulary) -> Self {
+        let (mut words, mut parts) = (Vec::new(), Vec::new());
+        let mut paths: HashMap<Word, u32> = HashMap::new();
+        let mut total = 0u32;
+        let count = |counts: &[(Word, u32)], into: &mut Vec<u32>| {
+            for (word, _) in counts {
+                let at = word.0 as usize;
+                if into.len() <= at {
+                    into.resize(at + 1, 0);
+                }
+                into[at] += 1;
+            }
+        };
+        for (path, document) in files {
+            count(&document.counts, &mut words);
+            count(&document.part_counts, &mut parts);
+            for part in vocabulary.path(path) {
+                *paths.entry(part).or_default() += 1;
+            }
+            total += 1;
+        }
+        let files = total as f32;
+        let rare = |found: u32| ((files - found as f32 + 0.5) / (found as f32 + 0.5) + 1.0).ln();
+        Self {
+            files,
+            words: words.into_iter().map(rare).collect(),
+            parts: parts.into_iter().map(rare).collect(),
+            paths: paths.into_iter().map(|(word, found)| (word, rare(found))).collect(),
+        }
+    }
+
+    /// As of BM25: from near 0 for a word of every file to about 9 for one that is in none.
+    pub fn word(&self, word: Word) -> f32 {
+        self.words.get(word.0 as usize).copied().unwrap_or(8.0)
+    }
+
+    pub fn part(&self, word: Word) -> f32 {
+        self.parts.get(word.0 as usize).copied().unwrap_or(6.0)
+    }
+
+    pub fn path(&self, word: Word) -> f32 {
+        self.paths.get(&word).copied().unwrap_or(5.0)
+    }
+}
+
+/// A given file in the tree that is searched; without a document when it is not in it.
+pub struct Known<'a> {
+    pub given: &'a Given,
+    pub document: Option<&'a Arc<Document>>,
+}
+
+/// The words that are looked for.
+#[derive(Debug, Default)]
+pub struct Query {
+    /// By role: each word's weight.
+    pub weights: [HashMap<Word, f32>; ROLES],
+    /// By role: all weights together, at least 1.
+    pub totals: [f32; ROLES],
+    /// Of each word, a bit for each role.
+    pub roles: HashMap<Word, u8>,
+    /// The parts of the words, and the words of the task's text.
+    pub parts: HashMap<Word, f32>,
+    pub parts_total: f32,
+    /// The names of the given files, as imports have them.
+    pub stems: HashSet<Word>,
+    /// Names that are declared in changed lines.
+    pub declared: HashSet<Word>,
+    /// Words of the lines in which the given files import something.
+    pub imported: HashSet<Word>,
+}
+
+impl Query {
+    pub fn of(
+        known: &[Known<'_>],
+        focus: &[(&Focus, &Arc<Document>)],
+        text: &str,
+        rarity: &Rarity,
+        vocabulary: &mut Vocabulary,
+    ) -> Self {
+        let mut seen: [HashMap<Word, f32>; ROLES] = Default::default();
+        let [removed, added, changed, near, enclosing] = &mut seen;
+        let mut query = Self::default();
+        let count = |into: &mut HashMap<Word, f32>, words: &[Word]| {
+            for word in words {
+                *into.entry(*word).or_default() += 1.0;
+            }
+        };
+        for Known { given, document } in known {
+            for hunk in &given.hunks {
+                for line in &hunk.removed {
+                    count(removed, &vocabulary.line(line));
+                }
+                for line in &hunk.added {
+                    count(added, &vocabulary.line(line));
+                }
+                if let Some(document) = document.filter(|_| given.touch == Touch::Modified) {
+                    let (start, end) = old_lines(&hunk.place);
+                    for line in start.saturating_sub(AROUND)..(end + AROUND).min(document.lines()) {
+                        if line < start || line >= end {
+                            count(near, document.line(line));
+                        }
+                    }
+                    let above = document.declared.iter().rev().filter(|(line, _)| *line <= start).take(2);
+                    above.for_each(|(_, name)| count(enclosing, &[*name]));
+                    let inside = document.declared.iter().filter(|(line, _)| (start..end).contains(line));
+                    query.declared.extend(inside.map(|(_, name)| *name));
+                }
+            }
+            query.name(&given.path, *document, vocabulary);
+        }
+        for (focus, document) in focus {
+            match focus.line {
+                Some(line) => {
+                    let line = line.saturating_sub(1);
+                    for number in line.saturating_sub(2 * AROUND)..(line + 2 * AROUND).min(document.lines()) {
+                        count(if number == line { &mut *changed } else { &mut *near }, document.line(number));
+                    }
+                    let above = document.declared.iter().rev().filter(|(at, _)| *at <= line).take(2);
+                    above.for_each(|(_, name)| count(enclosing, &[*name]));
+                }
+                None => document.names().into_iter().for_each(|name| count(near, &[name])),
+            }
+            query.name(&focus.path, Some(document), vocabulary);
+        }
+        // A word on both sides is a changed one, and besides taken away or put in when that side has twice as many.
+        let (before, after) = (removed.clone(), added.clone());
+        for (word, count) in &before {
+            let Some(other) = after.get(word) else { continue };
+            *changed.entry(*word).or_default() += count.min(*other);
+            match count / other >= 2.0 {
+                true => removed.insert(*word, count - other),
+                false => removed.remove(word),
+            };
+            match other / count >= 2.0 {
+                true => added.insert(*word, other - count),
+                false => added.remove(word),
+            };
+        }
+        for line in text.lines() {
+            count(changed, &vocabulary.line(line));
+        }
+        near.retain(|word, _| !before.contains_key(word) && !after.contains_key(word));
+        query.weigh(seen, rarity);
+        query.split(text, rarity, vocabulary);
+        query
+    }
+
+    fn name(&mut self, path: &str, document: Option<&Arc<Document>>, vocabulary: &mut Vocabulary) {
+        let stem = path.rsplit('/').next().unwrap_or(path).split('.').next().unwrap_or_default();
+        self.stems.insert(vocabulary.word(stem));
+        self.stems.insert(vocabulary.word(&stem.replace('-', "_")));
+        let Some(document) = document else { return };
+        for (line, _) in (0u32..).zip(&document.imports).filter(|(_, imports)| **imports) {
+            self.imported.extend(document.line(line));
+        }
+    }
+
+    fn weigh(&mut self, seen: [HashMap<Word, f32>; ROLES], rarity: &Rarity) {
+        for (role, counts) in seen.into_iter().enumerate() {
+            let weigh = |(word, count): (Word, f32)| (word, rarity.word(word) * (1.0 + 0.5 * count.ln().max(0.0)));
+            let mut weights: Vec<(Word, f32)> = counts.into_iter().map(weigh).collect();
+            weights.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            weights.truncate(MOST_WORDS);
+            self.totals[role] = weights.iter().map(|(_, weight)| weight).sum::<f32>().max(1.0);
+            for (word, _) in &weights {
+                *self.roles.entry(*word).or_default() |= 1 << role;
+            }
+            self.weights[role] = weights.into_iter().collect();
+        }
+    }
+
+    fn split(&mut self, text: &str, rarity: &Rarity, vocabulary: &mut Vocabulary) {
+        let mut counts: HashMap<Word, f32> = HashMap::new();
+        for (word, roles) in &self.roles {
+            let roles = (roles & !(1 << Role::Near as u8)).count_ones() as f32;
+            for part in vocabulary.parts(*word).iter().filter(|_| roles > 0.0) {
+                *counts.entry(*part).or_default() += roles;
+            }
+        }
+        for line in text.lines() {
+            for name in super::words::identifiers(line) {
+                for part in parts(name) {
+                    *counts.entry(vocabulary.word(&part)).or_default() += 2.0;
+                }
+            }
+        }
+        let weigh = |(part, count): (Word, f32)| (part, rarity.part(part) * (1.0 + 0.5 * count.max(1.0).ln()));
+        self.parts = counts.into_iter().map(weigh).collect();
+        let mut weights: Vec<f32> = self.parts.values().copied().collect();
+        // Sums of floats depend on their order, that of a map is another each time.
+        weights.sort_by(f32::total_cmp);
+        self.parts_total = weights.iter().sum::<f32>().max(1.0);
+    }
+
+    /// How much of the query stands in some words, by role; each word counts once.
+    pub fn overlap(&self, words: impl Iterator<Item = Word>) -> [f32; ROLES] {
+        let mut found = [0.0; ROLES];
+        let mut seen: Vec<Word> = Vec::new();
+        for word in words {
+            let Some(roles) = self.roles.get(&word) else { continue };
+            if seen.contains(&word) {
+                continue;
+            }
+            seen.push(word);
+            for (role, sum) in found.iter_mut().enumerate() {
+                if roles >> role & 1 == 1 {
+                    *sum += self.weights[role].get(&word).copied().unwrap_or(0.0);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The lines of a hunk's old side, from 0, the end not included.
+pub fn old_lines(hunk: &Hunk) -> (u32, u32) {
+    let start = match hunk.old_lines {
+        0 => hunk.old_start,
+        _ => hunk.old_start.saturating_sub(1),
+    };
+    (start, start + hunk.old_lines)
+}

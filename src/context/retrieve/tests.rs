@@ -1,0 +1,195 @@
+//! The ranking over small trees in memory, as tables.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::document::Document;
+use super::history::{Bearing, History, Past, PastFile, Touch, line_past};
+use super::task::{Focus, Given, GivenHunk, Task};
+use super::weights::Weights;
+use super::words::{Vocabulary, identifiers, parts};
+use super::{RankedFile, SourceFile, Sources, rank};
+use crate::git::Hunk;
+
+fn hunk(old_start: u32, old_lines: u32, new_start: u32, new_lines: u32) -> Hunk {
+    Hunk { old_start, old_lines, new_start, new_lines }
+}
+
+/// A change of one line of a file.
+fn change(path: &str, line: u32, removed: &str, added: &str) -> Given {
+    let hunk = GivenHunk { place: hunk(line, 1, line, 1), removed: vec![removed.into()], added: vec![added.into()] };
+    Given { path: path.into(), touch: Touch::Modified, hunks: vec![hunk] }
+}
+
+fn ranked(files: &[(&str, &str)], history: &History, task: &Task) -> Vec<RankedFile> {
+    let mut vocabulary = Vocabulary::default();
+    let files: Vec<SourceFile> = files
+        .iter()
+        .map(|(path, text)| SourceFile {
+            path: (*path).to_owned(),
+            document: Arc::new(Document::read(text, &mut vocabulary)),
+        })
+        .collect();
+    let before: Vec<usize> = (0..history.commits.len()).collect();
+    let tokens = |text: &str| text.len() / 4;
+    let sources = Sources { files: &files, history, before: &before, tokens: &tokens };
+    rank(task, &sources, Weights::built_in(), &mut vocabulary)
+}
+
+/// Commits, the newest first, each by the files that it changed.
+fn history(commits: &[&[&str]]) -> History {
+    let mut history = History::default();
+    for paths in commits {
+        let files = paths
+            .iter()
+            .map(|path| PastFile { path: history.path_id(path), touch: Touch::Modified, hunks: vec![hunk(1, 1, 1, 1)] })
+            .collect();
+        history.commits.push(Past { files, words: Vec::new() });
+    }
+    history
+}
+
+const TREE: [(&str, &str); 7] = [
+    ("lib/price.rs", "pub fn lookup_price(item: &str) -> u32 {\n    item.len() as u32\n}\n"),
+    (
+        "lib/store.rs",
+        "use price;\n\npub fn total() -> u32 {\n    lookup_price(\"a\")\n}\n\npub fn other() -> u32 {\n    1\n}\n",
+    ),
+    ("lib/road.rs", "pub fn walk() -> u32 {\n    3\n}\n"),
+    ("lib/hill.rs", "pub fn climb() -> u32 {\n    4\n}\n"),
+    ("tests/price_test.rs", "fn works() {\n    assert!(true);\n}\n"),
+    ("tests/road_test.rs", "fn walks() {\n    assert_eq!(walk(), 3);\n}\n"),
+    ("doc/empty.rs", ""),
+];
+
+#[rstest]
+#[case::a_use_of_a_name_that_goes(
+    change("lib/price.rs", 1, "pub fn lookup_price(item: &str) -> u32 {", "pub fn price_of(item: &str) -> u32 {"),
+    &[], "lib/store.rs")]
+#[case::what_changed_together(
+    change("lib/hill.rs", 2, "    4", "    5"),
+    &["lib/price.rs lib/hill.rs", "lib/price.rs lib/hill.rs", "lib/price.rs lib/hill.rs", "lib/road.rs",
+      "lib/store.rs", "lib/price.rs lib/hill.rs"], "lib/price.rs")]
+#[case::the_test_of_it(change("lib/road.rs", 2, "    3", "    4"), &[], "tests/road_test.rs")]
+fn the_first_file_is(#[case] given: Given, #[case] commits: &[&str], #[case] expected: &str) {
+    let given_path = given.path.clone();
+    let commits: Vec<Vec<&str>> = commits.iter().map(|commit| commit.split(' ').collect()).collect();
+    let commits: Vec<&[&str]> = commits.iter().map(Vec::as_slice).collect();
+    let ranked = ranked(&TREE, &history(&commits), &Task { given: vec![given], ..Task::default() });
+    assert_eq!(
+        ranked[0].path,
+        expected,
+        "{:#?}",
+        ranked.iter().map(|file| (&file.path, file.probability)).collect::<Vec<_>>()
+    );
+    assert!(ranked.iter().all(|file| file.path != given_path && file.path != "doc/empty.rs"));
+}
+
+#[test]
+fn within_a_file_the_lines_with_the_name_lead() {
+    let body: String = (0..30).map(|n| format!("pub fn step_{n}() -> u32 {{\n    {n}\n}}\n\n")).collect();
+    let text = format!("{body}pub fn total() -> u32 {{\n    lookup_price(\"a\")\n}}\n\n{body}");
+    let mut tree = TREE;
+    tree[1].1 = &text;
+    let given = change("lib/price.rs", 1, "pub fn lookup_price(item: &str) -> u32 {", "pub fn price_of(item: &str) {");
+    let ranked = ranked(&tree, &History::default(), &Task { given: vec![given], ..Task::default() });
+    let best = ranked[0].passages.iter().max_by(|a, b| a.share.total_cmp(&b.share)).expect("passages");
+    assert!(ranked[0].document.text(best.place.start, best.place.end).contains("lookup_price"), "{best:?}");
+    let all: f32 = ranked[0].passages.iter().map(|passage| passage.share).sum();
+    assert!((all - 1.0).abs() < 1e-3, "{all}");
+}
+
+#[test]
+fn a_place_in_focus_and_words_are_a_task_too() {
+    let focus = Focus { path: "lib/price.rs".into(), line: Some(1) };
+    let of_focus = ranked(&TREE, &History::default(), &Task { focus: vec![focus], ..Task::default() });
+    assert_eq!(of_focus[0].path, "lib/store.rs");
+    let task = Task { text: "walk the road, see `lib/road.rs`".into(), ..Task::default() };
+    let of_text = ranked(&TREE, &History::default(), &task);
+    assert!(of_text[..2].iter().any(|file| file.path == "lib/road.rs"), "{:?}", of_text[0].path);
+}
+
+#[test]
+fn a_file_that_moved_keeps_its_past() {
+    let mut past = history(&[&[], &["old/hill.rs", "lib/price.rs"], &["old/hill.rs", "lib/price.rs"]]);
+    let (old, new) = (past.path_id("old/hill.rs"), past.path_id("lib/hill.rs"));
+    let file = |path, touch| PastFile { path, touch, hunks: Vec::new() };
+    past.commits[0].files = vec![file(old, Touch::Deleted), file(new, Touch::Added)];
+    let mut seen = Vec::new();
+    past.walk(&[0, 1, 2], |age, commit, moves| {
+        seen.extend(commit.files.iter().map(|file| (age, moves.today(file.path))))
+    });
+    assert!(seen.contains(&(1, new)) && seen.contains(&(2, new)) && !seen.contains(&(1, old)));
+}
+
+#[test]
+fn lines_are_followed_back_through_commits() {
+    // The newest commit put two lines behind line 1, the one before changed what is now line 5 (then line 3).
+    let mut history = History::default();
+    let path = history.path_id("a");
+    let file = |hunks| PastFile { path, touch: Touch::Modified, hunks };
+    let (newest, before) = (file(vec![hunk(1, 0, 2, 2)]), file(vec![hunk(3, 1, 3, 1)]));
+    let bearing = |file| Bearing { file, size: 1, together: 0.0, alike: 0.0 };
+    let past = line_past(6, &[bearing(&newest), bearing(&before)]);
+    let changed: Vec<bool> = past.iter().map(|line| line.latest > 0.0).collect();
+    assert_eq!(changed, [false, true, true, false, true, false]);
+    assert!(past[1].latest > past[4].latest);
+    assert!(past[0].changed > 0.0, "a line beside an insertion has part in it");
+}
+
+#[rstest]
+#[case("maxLine", &["max", "line"])]
+#[case("HTTPServer", &["http", "server"])]
+#[case("snake_case_2", &["snake", "case", "2"])]
+#[case("__init__", &["init"])]
+#[case("größeÄndern", &["größe", "ändern"])]
+#[case("_", &["_"])]
+fn identifiers_have_parts(#[case] identifier: &str, #[case] expected: &[&str]) {
+    assert_eq!(parts(identifier), expected);
+}
+
+#[test]
+fn numbers_and_lines_of_data_are_no_words() {
+    assert_eq!(identifiers("let x1 = 0xff + y_2.foo(b, 12);").collect::<Vec<_>>(), ["let", "x1", "y_2", "foo"]);
+    assert_eq!(identifiers(&"word ".repeat(1_000)).count(), 0);
+}
+
+proptest! {
+    #[test]
+    fn passages_cover_every_line_once(text in "([a-z {}()]{0,12}\n){0,60}[a-z]{0,5}") {
+        let document = Document::read(&text, &mut Vocabulary::default());
+        let mut next = 0;
+        for passage in &document.passages {
+            prop_assert_eq!(passage.start, next);
+            prop_assert!(passage.end > passage.start);
+            next = passage.end;
+        }
+        prop_assert_eq!(next, document.lines());
+        prop_assert_eq!(document.text(0, document.lines()), text);
+    }
+
+    #[test]
+    fn no_figure_is_ever_nan(
+        texts in proptest::collection::vec("(fn [a-c]{2}\\(\\) \\{\n|use [a-c]{2};\n|[a-c]{2} [a-c]{2}\n|\n){0,20}", 1..6),
+        removed in "[a-c]{0,3} [a-c]{2}",
+        line in 0u32..30,
+        commits in proptest::collection::vec(proptest::collection::vec(0usize..6, 0..4), 0..8),
+    ) {
+        let names: Vec<String> = (0..6).map(|number| format!("src/f{number}.rs")).collect();
+        let files: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
+        let commits: Vec<Vec<&str>> =
+            commits.iter().map(|commit| commit.iter().map(|at| names[*at].as_str()).collect()).collect();
+        let commits: Vec<&[&str]> = commits.iter().map(Vec::as_slice).collect();
+        let task = Task { given: vec![change("src/f0.rs", line, &removed, "x")], ..Task::default() };
+        for file in ranked(&files, &history(&commits), &task) {
+            prop_assert!((0.0..=1.0).contains(&file.probability));
+            prop_assert!(file.factors.values().iter().all(|figure| figure.is_finite()), "{:?}", file.factors);
+            for passage in &file.passages {
+                prop_assert!(passage.share.is_finite());
+                prop_assert!(passage.factors.values().iter().all(|figure| figure.is_finite()), "{:?}", passage.factors);
+            }
+        }
+    }
+}

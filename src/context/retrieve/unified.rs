@@ -1,0 +1,132 @@
+//! A unified diff in a text, as git and diff write it: what a task may be told by.
+
+use super::history::Touch;
+use super::task::{Given, GivenHunk};
+use crate::git::Hunk;
+
+/// The changes that a text holds; none of a text without a diff. What is malformed is passed over.
+pub fn parse(text: &str) -> Vec<Given> {
+    let mut files: Vec<Given> = Vec::new();
+    let mut old: Option<&str> = None;
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if let Some(path) = line.strip_prefix("--- ") {
+            old = Some(path);
+        } else if let (Some(new), Some(old)) = (line.strip_prefix("+++ "), old.take()) {
+            let (old, new) = (path(old, "a/"), path(new, "b/"));
+            let (path, touch) = match (old, new) {
+                (None, Some(path)) => (path, Touch::Added),
+                (Some(path), None) => (path, Touch::Deleted),
+                (Some(_), Some(path)) => (path, Touch::Modified),
+                (None, None) => continue,
+            };
+            files.push(Given { path: path.to_owned(), touch, hunks: Vec::new() });
+        } else if let (Some(place), Some(file)) = (place(line), files.last_mut()) {
+            let mut hunk = GivenHunk { place, removed: Vec::new(), added: Vec::new() };
+            let (mut before, mut after) = (place.old_lines, place.new_lines);
+            let (mut kept_before, mut is_begun) = (0, false);
+            let mut kept_after = 0;
+            while before + after > 0 {
+                let Some(line) = lines.next() else { break };
+                match line.split_at_checked(1) {
+                    Some(("-", text)) => {
+                        before = before.saturating_sub(1);
+                        hunk.removed.push(text.to_owned());
+                        (is_begun, kept_after) = (true, 0);
+                    }
+                    Some(("+", text)) => {
+                        after = after.saturating_sub(1);
+                        hunk.added.push(text.to_owned());
+                        (is_begun, kept_after) = (true, 0);
+                    }
+                    Some(("\\", _)) => {}
+                    _ => {
+                        (before, after) = (before.saturating_sub(1), after.saturating_sub(1));
+                        kept_before += u32::from(!is_begun);
+                        kept_after += u32::from(is_begun);
+                    }
+                }
+            }
+            hunk.place = without_context(place, kept_before, kept_after);
+            file.hunks.push(hunk);
+        }
+    }
+    files
+}
+
+/// `a/src/main.rs`, with what may stand behind it.
+fn path<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let path = text.split('\t').next().unwrap_or(text).trim_end();
+    let path = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')).unwrap_or(path);
+    (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path))
+}
+
+/// `@@ -1,2 +3,4 @@`.
+fn place(line: &str) -> Option<Hunk> {
+    let mut sides = line.strip_prefix("@@ ")?.split(' ');
+    let mut side = |mark: char| {
+        let numbers = sides.next()?.strip_prefix(mark)?;
+        let (start, lines) = numbers.split_once(',').unwrap_or((numbers, "1"));
+        Some((start.parse::<u32>().ok()?, lines.parse::<u32>().ok()?))
+    };
+    let ((old_start, old_lines), (new_start, new_lines)) = (side('-')?, side('+')?);
+    Some(Hunk { old_start, old_lines, new_start, new_lines })
+}
+
+/// The lines between the unchanged ones at the beginning and the end; a side that is left without any names the line
+/// before.
+fn without_context(place: Hunk, before: u32, after: u32) -> Hunk {
+    let side = |start: u32, lines: u32| {
+        let left = lines.saturating_sub(before + after);
+        let start = start.saturating_add(before);
+        match left {
+            0 if lines > 0 => (start.saturating_sub(1), 0),
+            _ => (start, left),
+        }
+    };
+    let (old_start, old_lines) = side(place.old_start, place.old_lines);
+    let (new_start, new_lines) = side(place.new_start, place.new_lines);
+    Hunk { old_start, old_lines, new_start, new_lines }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn diffs_in_texts_are_understood() {
+        let text = "Rename it.\n\ndiff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n\
+            @@ -1,4 +1,4 @@ fn x\n one\n-two\n+zwei\n three\n four\n@@ -9,0 +10 @@\n+new\n\
+            --- /dev/null\n+++ b/b.rs\n@@ -0,0 +1,2 @@\n+x\n+y\n";
+        let files = parse(text);
+        assert_eq!(files.len(), 2);
+        let places: Vec<_> = files[0].hunks.iter().map(|hunk| hunk.place).collect();
+        let hunk = |old_start, old_lines, new_start, new_lines| Hunk { old_start, old_lines, new_start, new_lines };
+        assert_eq!(places, [hunk(2, 1, 2, 1), hunk(9, 0, 10, 1)]);
+        assert_eq!(
+            (files[0].hunks[0].removed.join(""), files[0].hunks[0].added.join("")),
+            ("two".into(), "zwei".into())
+        );
+        assert_eq!((files[1].path.as_str(), files[1].touch), ("b.rs", Touch::Added));
+    }
+
+    #[test]
+    fn a_pure_insertion_within_context_names_the_line_before() {
+        let files = parse("--- a/x\n+++ b/x\n@@ -10,4 +10,5 @@\n a\n b\n+c\n d\n e\n");
+        let place = files[0].hunks[0].place;
+        assert_eq!((place.old_start, place.old_lines, place.new_start, place.new_lines), (11, 0, 12, 1));
+    }
+
+    #[test]
+    fn what_is_no_diff_is_none() {
+        for text in [
+            "",
+            "@@ -1 +1 @@\n-a\n+b\n",
+            "+++ b/x\n",
+            "--- a\n+++ b\n@@ nonsense @@\n",
+            "--- a/x\n+++ b/x\n@@ -9999999999 +1 @@",
+        ] {
+            assert!(parse(text).iter().all(|file| file.hunks.is_empty()), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Words of code: identifiers, their parts, and small numbers that stand for them while one question is answered.
+//!
+//! Invariants: a number is valid for the [`Vocabulary`] that gave it; the same texts in the same order give the same numbers.
+
+use std::collections::HashMap;
+
+/// Longer identifiers are data, in bytes.
+const MAX_IDENTIFIER: usize = 80;
+/// Longer lines are data as well: nothing in them is read, in bytes.
+pub const MAX_LINE: usize = 2_000;
+
+/// An identifier, or a part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Word(pub u32);
+
+/// Identifiers by number, and the parts each consists of.
+#[derive(Debug, Default)]
+pub struct Vocabulary {
+    numbers: HashMap<Box<str>, Word>,
+    names: Vec<Box<str>>,
+    parts: Vec<Box<[Word]>>,
+}
+
+impl Vocabulary {
+    /// The number of an identifier; the next one when it is new.
+    pub fn word(&mut self, text: &str) -> Word {
+        if let Some(word) = self.numbers.get(text) {
+            return *word;
+        }
+        let word = Word(self.names.len() as u32);
+        self.numbers.insert(text.into(), word);
+        self.names.push(text.into());
+        self.parts.push(Box::default());
+        let parts = parts(text);
+        self.parts[word.0 as usize] = match parts.as_slice() {
+            [only] if only == text => Box::new([word]),
+            parts => parts.iter().map(|part| self.word(part)).collect(),
+        };
+        word
+    }
+
+    /// An identifier that has been seen.
+    pub fn known(&self, text: &str) -> Option<Word> {
+        self.numbers.get(text).copied()
+    }
+
+    pub fn name(&self, word: Word) -> &str {
+        self.names.get(word.0 as usize).map_or("", AsRef::as_ref)
+    }
+
+    /// `max_line` and `MaxLine` have the parts `max` and `line`; a plain word has itself.
+    pub fn parts(&self, word: Word) -> &[Word] {
+        self.parts.get(word.0 as usize).map_or(&[], AsRef::as_ref)
+    }
+
+    /// The identifiers of a line.
+    pub fn line(&mut self, line: &str) -> Vec<Word> {
+        identifiers(line).map(|name| self.word(name)).collect()
+    }
+
+    /// The parts of the identifiers in a path, each once.
+    pub fn path(&mut self, path: &str) -> Vec<Word> {
+        let words = self.line(path);
+        let mut parts: Vec<Word> = words.iter().flat_map(|word| self.parts(*word).to_vec()).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        parts
+    }
+
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+/// The identifiers of a line, numbers and single characters left away. None of a line that is too long to be code.
+pub fn identifiers(line: &str) -> impl Iterator<Item = &str> {
+    let line = if line.len() <= MAX_LINE { line } else { "" };
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
+    line.split(move |c: char| !is_word(c))
+        .filter(|word| (2..=MAX_IDENTIFIER).contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The parts of `camelCase`, `PascalCase`, `HTTPServer` and `snake_case`, lower-cased.
+pub fn parts(identifier: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut part = String::new();
+    let mut before: Option<char> = None;
+    let mut rest = identifier.chars().peekable();
+    while let Some(c) = rest.next() {
+        if c == '_' {
+            before = None;
+        } else {
+            let begins = c.is_uppercase()
+                && before.is_some_and(|before| {
+                    !before.is_uppercase() || rest.peek().is_some_and(|next| next.is_lowercase())
+                });
+            if begins && !part.is_empty() {
+                parts.push(std::mem::take(&mut part));
+            }
+            part.extend(c.to_lowercase());
+            before = Some(c);
+        }
+        if before.is_none() && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+        }
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    if parts.is_empty() {
+        parts.push(identifier.to_lowercase());
+    }
+    parts
+}

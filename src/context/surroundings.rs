@@ -1,0 +1,466 @@
+//! The context of a review: the task, the change, and of all the other code what bears on it, under a budget.
+//!
+//! Invariants: everything comes from one tree and the history behind it, masked; the same question has the same answer;
+//! what is missing (an index, a history, rules) costs quality and never the review.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use ignore::gitignore::Gitignore;
+
+use super::candidates::choose;
+use super::compress::{Strength, compress};
+use super::house_rules::house_rules;
+use super::index::Index;
+use super::library::{Library, code_files, masked};
+use super::mask::Mask;
+use super::pack::{Because, Count, Excluded, LeftAway, Limits, Need, Packed, Piece, SectionKind, pack};
+use super::past::Known;
+use super::retrieve::document::Document;
+use super::retrieve::factors::{FileFactors, PassageFactors};
+use super::retrieve::paths::{folder, is_test};
+use super::retrieve::task::{Focus, Task};
+use super::retrieve::weights::Weights;
+use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank};
+use crate::domain::LineRange;
+use crate::domain::text::one_line;
+use crate::git::{GitError, Repo, TreeFile};
+use crate::provider::builtin::source::Parsers;
+
+/// Commits of history that are looked at: a bound on how long the first question in a repository takes.
+pub const HISTORY: usize = 3_000;
+/// The place in focus may take so many tokens, and no more than an eighth of the budget.
+const MAX_FOCUS: u32 = 2_000;
+/// The project's rules may take so many tokens, and no more than a part of 32 of the budget.
+const MAX_RULES: u32 = 1_500;
+/// The task's text may take a quarter of the budget: it is known to whoever asks.
+const TASK_PART: u32 = 4;
+
+/// From here on a budget is as good as used up.
+const FULL: f32 = 0.95;
+/// What has this score is likely to matter: it is a reason to compress, and keeps its body.
+const LIKELY: f32 = 0.3;
+/// Files below this score are not compressed: they are not sent anyway.
+const WORTH_SQUEEZING: f32 = 0.02;
+
+/// What may be in the context besides the change.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub types: bool,
+    pub tests: bool,
+    pub documentation: bool,
+    /// Globs in the syntax of .gitignore; with any, code comes from files that they name.
+    pub files: Gitignore,
+    /// With any, code is of these kinds.
+    pub kinds: Vec<SectionKind>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { types: true, tests: true, documentation: true, files: Gitignore::empty(), kinds: Vec::new() }
+    }
+}
+
+impl Options {
+    fn wants_file(&self, path: &str) -> bool {
+        (self.tests || !is_test(path))
+            && (self.files.is_empty() || self.files.matched_path_or_any_parents(path, false).is_ignore())
+    }
+
+    fn wants_kind(&self, kind: SectionKind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+}
+
+/// What the context is asked for of.
+pub struct Question<'a> {
+    /// The commit whose tree is searched.
+    pub tree: &'a str,
+    /// The commit whose history is looked at.
+    pub history: &'a str,
+    pub task: Task,
+    /// The change as it is told, a piece for each file; empty when the task's text says it.
+    pub diff: Vec<Piece>,
+    pub budget: u32,
+    pub options: Options,
+    /// Where facts about this repository's history are kept.
+    pub folder: Option<&'a Path>,
+    /// Which files of a large tree to look at; without it they are all read, up to a number.
+    pub index: Option<&'a Index>,
+}
+
+/// Puts the context together. `count` says how many tokens a text is.
+pub fn surroundings(repo: &Repo, question: Question<'_>, count: Count<'_>) -> Result<Packed, GitError> {
+    let weights = Weights::built_in();
+    let Question { tree, history, task, diff, budget, options, folder, index } = question;
+    let mut library = Library::default();
+    let tree_files = code_files(repo, tree)?;
+    let blobs: HashMap<String, String> = tree_files.iter().map(|file| (file.path.clone(), file.blob.clone())).collect();
+    let known = Known::read(repo, history, HISTORY, folder)?;
+    let before = known.before(history);
+    let chosen = choose(tree_files.clone(), &task, index, &known.history, &before);
+    let files = library.read(repo, chosen);
+    let sources = Sources { files: &files, history: &known.history, before: &before, tokens: count };
+    let mut ranked = rank(&task, &sources, weights, &mut library.vocabulary);
+    ranked.retain(|file| options.wants_file(&file.path));
+    let mut all = Vec::new();
+    if !task.text.is_empty() {
+        all.push(task_piece(&task.text, budget / TASK_PART, count));
+    }
+    all.extend(diff);
+    all.extend(focus_pieces(repo, &task.focus, &blobs, &files, budget, count));
+    let changed: Vec<&str> = task.paths().collect();
+    if options.documentation {
+        let room = u64::from(MAX_RULES.min(budget / 32));
+        let rules = house_rules(repo, tree, &changed, room, &|text| count(text) as u64, Mask::On);
+        let loaded = rules.as_ref().map_or(&[][..], |rules| rules.sources.as_slice());
+        let others = documents(repo, tree, loaded)?;
+        all.extend(rules.map(|rules| piece(SectionKind::Rules, Need::Must, rules.text + "\n", "the project's rules")));
+        if !others.is_empty() {
+            let text = format!("Documents of the project that can be asked for: {}\n", others.join(", "));
+            all.push(piece(SectionKind::Documentation, Need::Filler, text, "what else the project says about itself"));
+        }
+    }
+    let mut code = pieces(&ranked, weights);
+    code.retain(|piece| options.wants_kind(piece.kind));
+    mention(&mut code, &task.text);
+    if options.types {
+        types(&mut code, &ranked);
+    }
+    mask(repo, &mut code, &blobs);
+    all.extend(code);
+    all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, &library)));
+    let shown: HashSet<&str> = changed.iter().copied().collect();
+    all.push(piece(SectionKind::Overview, Need::Filler, overview(&tree_files, &shown), "the folders of the tree"));
+    let limits = Limits { budget, ..Limits::default() };
+    let mut packed = pack(all.clone(), &limits, count);
+    for strength in Strength::ALL {
+        if !is_tight(&packed) {
+            break;
+        }
+        squeeze(&mut all, *strength);
+        packed = Packed { compression: Some(*strength), ..pack(all.clone(), &limits, count) };
+    }
+    Ok(packed)
+}
+
+/// Whether something that is likely to matter did not fit.
+fn is_tight(packed: &Packed) -> bool {
+    let is_missed = |left: &LeftAway| left.reason == Excluded::Budget && left.score >= LIKELY;
+    packed.utilization() > FULL && packed.left_out.iter().any(is_missed)
+}
+
+/// Compresses the code of files that may be sent.
+fn squeeze(pieces: &mut [Piece], strength: Strength) {
+    let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        if piece.lines.is_some() && piece.need != Need::Must {
+            by_path.entry(piece.path.clone()).or_default().push(at);
+        }
+    }
+    let mut parsers = Parsers::default();
+    for (path, mut numbers) in by_path {
+        if numbers.iter().all(|at| pieces[*at].score < WORTH_SQUEEZING) {
+            continue;
+        }
+        // The passages of a file are all of it, in order, but for those that must be there as they are: then its
+        // functions are not whole, and it stays.
+        numbers.sort_by_key(|at| pieces[*at].lines.map(|lines| lines.start));
+        let text: String = numbers.iter().map(|at| pieces[*at].text.as_str()).collect();
+        let likely: Vec<LineRange> =
+            numbers.iter().filter(|at| pieces[**at].score >= LIKELY).filter_map(|at| pieces[*at].lines).collect();
+        let is_needed = |start, end| likely.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
+        let shorter = compress(&mut parsers, &path, &text, strength, &is_needed);
+        let mut lines = shorter.split_inclusive('\n');
+        for at in numbers {
+            let Some(range) = pieces[at].lines else { continue };
+            pieces[at].text = lines.by_ref().take((range.end + 1 - range.start) as usize).collect();
+            pieces[at].tokens = None;
+        }
+    }
+}
+
+fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
+    Piece {
+        path: String::new(),
+        lines: None,
+        kind,
+        text,
+        tokens: None,
+        need,
+        score: 1.0,
+        worth: 1.0,
+        first: 0.0,
+        because: Because { factors: Vec::new(), reason: reason.to_owned() },
+    }
+}
+
+/// The task's text, cut between lines where it is more than `most` tokens.
+fn task_piece(text: &str, most: u32, count: Count<'_>) -> Piece {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let first = |number: usize| match number == lines.len() {
+        true => text.to_owned(),
+        false => format!("{}({} more lines of the task)\n", lines[..number].concat(), lines.len() - number),
+    };
+    let (mut fitting, mut too_many) = (0, lines.len() + 1);
+    while fitting + 1 < too_many {
+        let middle = fitting + (too_many - fitting) / 2;
+        match count(&first(middle)) as u32 <= most {
+            true => fitting = middle,
+            false => too_many = middle,
+        }
+    }
+    piece(SectionKind::Task, Need::Must, first(fitting), "the task")
+}
+
+/// The lines around each place in focus; of a file without a place its beginning.
+fn focus_pieces(
+    repo: &Repo,
+    focus: &[Focus],
+    blobs: &HashMap<String, String>,
+    files: &[SourceFile],
+    budget: u32,
+    count: Count<'_>,
+) -> Vec<Piece> {
+    let most = MAX_FOCUS.min(budget / 8) / focus.len().max(1) as u32;
+    let around = |focus: &Focus| {
+        let text = masked(repo, blobs.get(&focus.path)?, &focus.path)?;
+        let document = &files.iter().find(|file| file.path == focus.path)?.document;
+        let line = focus.line.unwrap_or(1).clamp(1, document.lines().max(1));
+        let passages = &document.passages;
+        let lines =
+            |range: (usize, usize)| Some(LineRange::new(passages.get(range.0)?.start + 1, passages.get(range.1)?.end));
+        let said = |range: LineRange| -> String {
+            (range.start..=range.end).map(|number| format!("{}\n", text.line(number))).collect()
+        };
+        let at = passages.iter().position(|passage| (passage.start + 1..=passage.end).contains(&line))?;
+        let mut range = (at, at);
+        // Wider by a passage above and below in turns, while it fits.
+        let (mut above, mut below) = (true, true);
+        while above || below {
+            for grown in [(range.0.wrapping_sub(1), range.1), (range.0, range.1 + 1)] {
+                let is_above = grown.0 != range.0;
+                let fits = lines(grown).is_some_and(|lines| count(&said(lines)) as u32 <= most);
+                match (fits, is_above) {
+                    (true, _) => range = grown,
+                    (false, true) => above = false,
+                    (false, false) => below = false,
+                }
+            }
+        }
+        let lines = lines(range)?;
+        let mut piece = piece(SectionKind::Focus, Need::Must, said(lines), "in focus");
+        (piece.path, piece.lines) = (focus.path.clone(), Some(lines));
+        Some(piece)
+    };
+    focus.iter().filter_map(around).collect()
+}
+
+/// So many documents are named.
+const MAX_DOCUMENTS: usize = 20;
+
+/// The documents for people and assistants that a tree has, but for those that are loaded.
+fn documents(repo: &Repo, tree: &str, loaded: &[String]) -> Result<Vec<String>, GitError> {
+    let is_document = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        matches!(name, "AGENTS.md" | "CLAUDE.md" | "GEMINI.md" | "REVIEW.md")
+            || name.starts_with("CONTRIBUTING")
+            || path.split('/').any(|part| matches!(part, "adr" | "adrs" | "decisions")) && name.ends_with(".md")
+    };
+    let files = repo.tree_files(tree)?.into_iter().map(|file| file.path);
+    let others = files.filter(|path| is_document(path) && !loaded.contains(path));
+    Ok(others.take(MAX_DOCUMENTS).map(|path| crate::domain::text::one_line(&path).into_owned()).collect())
+}
+
+/// What a file is, for when none of it fits.
+fn summary(file: &RankedFile, library: &Library) -> Piece {
+    const MAX_NAMES: usize = 40;
+    let tokens: u32 = file.passages.iter().map(|passage| passage.tokens).sum();
+    let mut names: Vec<&str> = file.document.declared.iter().map(|(_, name)| library.vocabulary.name(*name)).collect();
+    names.dedup();
+    names.truncate(MAX_NAMES);
+    let text = format!("{} lines, {tokens} tokens; declares {}\n", file.document.lines(), names.join(", "));
+    let mut piece = piece(SectionKind::Summary, Need::Filler, text, "what does not fit, in short");
+    (piece.path, piece.score) = (file.path.clone(), file.probability);
+    piece
+}
+
+/// The passages of ranked files as pieces.
+pub fn pieces(ranked: &[RankedFile], weights: &Weights) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for file in ranked {
+        let because = because(&file.factors, weights);
+        let worth = file.probability.powf(weights.calibration.confidence);
+        let most = file.passages.iter().map(|passage| passage.share).fold(f32::MIN_POSITIVE, f32::max);
+        for passage in &file.passages {
+            let place = passage.place;
+            pieces.push(Piece {
+                path: file.path.clone(),
+                lines: Some(LineRange::new(place.start + 1, place.end)),
+                kind: kind(&file.path, &file.document, passage),
+                text: file.document.text(place.start, place.end).to_owned(),
+                tokens: Some(passage.tokens),
+                need: Need::Worth,
+                score: file.probability * (passage.share / most),
+                worth: worth * passage.share,
+                first: worth * weights.first,
+                because: Because {
+                    factors: because.factors.clone(),
+                    reason: format!("{}; {}", because.reason, passage_reason(&passage.factors, weights)),
+                },
+            });
+        }
+    }
+    pieces
+}
+
+fn kind(path: &str, document: &Document, passage: &RankedPassage) -> SectionKind {
+    let place = passage.place;
+    match () {
+        () if is_test(path) => SectionKind::Test,
+        () if passage.factors.imports > 0.0 => SectionKind::Module,
+        () if document.declares_type(place.start, place.end) => SectionKind::Type,
+        () if passage.factors.has_declaration > 0.0 => SectionKind::Function,
+        () => SectionKind::Window,
+    }
+}
+
+/// The signals that files are ranked by, and the names of their figures.
+const SIGNALS: [(&str, &str, &[&str]); 4] = [
+    ("history", "it changed together with the change's files", &["together", "alike", "changes", "latest"]),
+    (
+        "lexical",
+        "it has the change's words",
+        &["removed", "added", "changed", "near", "parts", "words", "passage", "rare", "size"],
+    ),
+    ("reference", "it declares, uses or imports what the change does", &["enclosing", "declares", "uses", "import"]),
+    ("path", "its path is like the change's", &["same", "folder", "path", "pair", "is_"]),
+];
+
+/// Each signal's part of a file's score, on the scale of logarithms of odds, and the strongest in words.
+fn because(factors: &FileFactors, weights: &Weights) -> Because {
+    let mut parts: Vec<(&'static str, f32)> = SIGNALS.iter().map(|(name, _, _)| (*name, 0.0)).collect();
+    for ((name, figure), weight) in FileFactors::NAMES.iter().zip(factors.values()).zip(&weights.files) {
+        let signal = SIGNALS.iter().position(|(_, _, names)| names.iter().any(|beginning| name.starts_with(beginning)));
+        if let Some((_, part)) = signal.and_then(|signal| parts.get_mut(signal)) {
+            *part += figure * weight;
+        }
+    }
+    let strongest = SIGNALS.iter().zip(&parts).max_by(|a, b| a.1.1.total_cmp(&b.1.1));
+    let mut reason = strongest.map_or("", |((_, reason, _), _)| reason).to_owned();
+    if factors.together > 0.01 {
+        reason.push_str(&format!("; in {:.0} % of their commits", factors.together * 100.0));
+    }
+    if factors.pair > 0.0 {
+        reason.push_str("; a test and what it tests");
+    }
+    Because { factors: parts, reason }
+}
+
+/// What passages are chosen by within their file, and the names of their figures.
+const PLACES: [(&str, &[&str]); 5] = [
+    ("lines like the changed ones", &["like"]),
+    (
+        "the change's words",
+        &["removed", "added", "changed", "near", "parts", "words", "rare", "lines_", "beside_words"],
+    ),
+    ("names of the change", &["enclosing", "declares", "inside"]),
+    ("lines that change often", &["past", "beside_past"]),
+    ("where its imports, its beginning or its end is", &["is_first", "is_last", "imports"]),
+];
+
+/// The strongest reason for a passage, in words.
+fn passage_reason(factors: &PassageFactors, weights: &Weights) -> &'static str {
+    let mut parts = [0.0f32; PLACES.len()];
+    for ((name, figure), weight) in PassageFactors::NAMES.iter().zip(factors.values()).zip(&weights.passages) {
+        let place = PLACES.iter().position(|(_, names)| names.iter().any(|beginning| name.starts_with(beginning)));
+        if let Some(part) = place.and_then(|place| parts.get_mut(place)) {
+            *part += figure * weight;
+        }
+    }
+    let strongest = PLACES.iter().zip(parts).max_by(|a, b| a.1.total_cmp(&b.1));
+    strongest.map_or("", |((reason, _), _)| reason)
+}
+
+/// What the task's text names must be there: of files that it names by path, the best passage.
+fn mention(pieces: &mut [Piece], text: &str) {
+    let words: HashSet<&str> = text
+        .split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | ',' | ';'))
+        .filter(|word| word.contains('.') || word.contains('/'))
+        .map(|word| word.trim_end_matches(['.', ':']))
+        .collect();
+    let mut best: BTreeMap<String, (usize, f32)> = BTreeMap::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        // Certain is what is above 0.9.
+        if words.contains(piece.path.as_str()) || piece.score > 0.9 {
+            let known = best.entry(piece.path.clone()).or_insert((at, f32::MIN));
+            if piece.worth > known.1 {
+                *known = (at, piece.worth);
+            }
+        }
+    }
+    for (at, _) in best.into_values() {
+        pieces[at].need = Need::Must;
+    }
+}
+
+/// Types that changed lines name.
+fn types(pieces: &mut [Piece], ranked: &[RankedFile]) {
+    let named: HashSet<(&str, u32)> = ranked
+        .iter()
+        .flat_map(|file| file.passages.iter().map(move |passage| (file, passage)))
+        .filter(|(_, passage)| passage.factors.declares > 0.0)
+        .map(|(file, passage)| (file.path.as_str(), passage.place.start + 1))
+        .collect();
+    for piece in pieces.iter_mut().filter(|piece| piece.need == Need::Worth && piece.kind == SectionKind::Type) {
+        if piece.lines.is_some_and(|lines| named.contains(&(piece.path.as_str(), lines.start))) {
+            piece.need = Need::Type;
+        }
+    }
+}
+
+/// Secrets are masked by the whole of a file; what is masked is counted anew.
+fn mask(repo: &Repo, pieces: &mut [Piece], blobs: &HashMap<String, String>) {
+    let mut texts = HashMap::new();
+    for piece in pieces {
+        let Some(lines) = piece.lines else { continue };
+        let text = texts
+            .entry(piece.path.clone())
+            .or_insert_with(|| blobs.get(&piece.path).and_then(|blob| masked(repo, blob, &piece.path)));
+        let said: String = match text {
+            Some(text) => (lines.start..=lines.end).map(|number| format!("{}\n", text.line(number))).collect(),
+            None => String::new(),
+        };
+        if said.trim_end() != piece.text.trim_end() {
+            piece.text = said;
+            piece.tokens = None;
+        }
+    }
+}
+
+/// The top folders with how many files of code are below each; those on the way to what is shown with what is in them.
+fn overview(files: &[TreeFile], shown: &HashSet<&str>) -> String {
+    let mut open: HashSet<&str> = HashSet::from([""]);
+    for path in shown {
+        let mut at = folder(path);
+        while !at.is_empty() {
+            open.insert(at);
+            at = folder(at);
+        }
+    }
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    for file in files {
+        let mut shown = file.path.as_str();
+        let mut is_file = true;
+        while !open.contains(folder(shown)) {
+            shown = folder(shown);
+            is_file = false;
+        }
+        *lines.entry(format!("{shown}{}", if is_file { "" } else { "/" })).or_default() += 1;
+    }
+    let line = |(path, files): (&String, &usize)| match path.ends_with('/') {
+        true => format!("{} ({})\n", one_line(path), crate::domain::text::count(*files, "file")),
+        false => format!("{}\n", one_line(path)),
+    };
+    lines.iter().map(line).collect()
+}

@@ -1,0 +1,110 @@
+//! Which files a search need not read, because the index knows that they do not have what is looked for.
+//!
+//! Invariant: a file is only left away when reading it would find nothing; where the index cannot tell, it is read.
+
+use std::collections::HashSet;
+
+use crate::context::chunk::ChunkKind;
+use crate::context::index::{ChunkId, File, FileId, Index, IndexError, words};
+use crate::git::Entry;
+
+/// The files that may have something, as an index knows them.
+pub struct Sieve<'a> {
+    index: &'a Index,
+    files: HashSet<FileId>,
+    looked_for: LookedFor,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LookedFor {
+    Text,
+    /// A name, as a syntax tree has it: of files without one the index does not know them all.
+    Name,
+}
+
+impl<'a> Sieve<'a> {
+    /// For files that hold a text; `None` where that takes a look at all of them.
+    pub fn of_text(index: Option<&'a Index>, text: &str) -> Option<Self> {
+        let index = index?;
+        let wanted = whole_words(text);
+        if wanted.is_empty() {
+            return None;
+        }
+        let found = |word: &String| -> Result<HashSet<FileId>, IndexError> {
+            Ok(files(index, index.postings(word)?.into_iter().map(|posting| posting.chunk)))
+        };
+        let found: Result<Vec<HashSet<FileId>>, IndexError> = wanted.iter().map(found).collect();
+        let files = usable(found)?.into_iter().reduce(|all, more| all.intersection(&more).copied().collect())?;
+        Some(Self { index, files, looked_for: LookedFor::Text })
+    }
+
+    /// For files in which a name is defined or used; `None` where that takes a look at all of them.
+    pub fn of_name(index: Option<&'a Index>, name: &str) -> Option<Self> {
+        let index = index?;
+        // Others stand in the index in another form.
+        let is_plain = (2..=64).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && !name.starts_with(|first: char| first.is_ascii_digit());
+        if !is_plain {
+            return None;
+        }
+        let found = index.definitions(name).and_then(|mut found| {
+            found.extend(index.references(name)?);
+            Ok(found)
+        });
+        Some(Self { index, files: files(index, usable(found)?.into_iter()), looked_for: LookedFor::Name })
+    }
+
+    /// Whether a file has to be read.
+    pub fn may_have(&self, entry: &Entry) -> bool {
+        let known = self.index.file_at(&entry.path).filter(|file| file.blob_id() == entry.id);
+        known.is_none_or(|file| {
+            self.files.contains(&file.id) || (self.looked_for == LookedFor::Name && !self.has_tree(file))
+        })
+    }
+
+    fn has_tree(&self, file: File<'_>) -> bool {
+        let kinds = self.index.chunks_of(file.id).filter_map(|chunk| Some(self.index.brief(chunk)?.kind));
+        kinds.into_iter().any(|kind| !matches!(kind, ChunkKind::Window | ChunkKind::Config))
+    }
+}
+
+fn files(index: &Index, chunks: impl Iterator<Item = ChunkId>) -> HashSet<FileId> {
+    chunks.filter_map(|chunk| Some(index.brief(chunk)?.file)).collect()
+}
+
+/// A damaged index is none; whoever refreshes it next rebuilds it.
+fn usable<T>(found: Result<T, IndexError>) -> Option<T> {
+    found.inspect_err(|error| tracing::warn!(%error, "a search goes on without the index")).ok()
+}
+
+/// The words that whatever holds this text has: those that do not touch its ends, where they could be parts of others.
+fn whole_words(text: &str) -> Vec<String> {
+    let is_end = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_';
+    let (Some(first), Some(last)) = (text.find(is_end), text.rfind(is_end)) else { return Vec::new() };
+    words(text.get(first..last).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_words_that_do_not_touch_an_end_are_sure_to_be_there() {
+        for (text, expected) in [
+            ("parse", ""),
+            ("fn parse(", "parse"),
+            ("fn parseHttp_request(x", "parse http request"),
+            ("a parse", ""),
+            (" parse", ""),
+            (" parse ", "parse"),
+            ("x.größe(", "größe"),
+            ("—parse—", ""),
+            ("x = 1;", ""),
+            ("", ""),
+            ("(", ""),
+        ] {
+            assert_eq!(whole_words(text).join(" "), expected, "{text:?}");
+        }
+    }
+}

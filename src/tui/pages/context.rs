@@ -1,0 +1,401 @@
+//! The page of a run's context: how much of the budget the first request took, what was sent in it, what was left out.
+//!
+//! Invariants: a column that has no room is left away, the least important first; where and why are wrapped, never cut.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::super::app::{App, Portion};
+use super::super::doc::{Doc, Line, wrap};
+use super::super::keymap::{Action, Context};
+use super::super::loaded::TurnsPage;
+use super::super::theme::Role;
+use super::{NAMES, thousands};
+use crate::domain::{RunStatus, Surrounding, Surroundings, text};
+use crate::report::figures::whole;
+
+/// Columns of the bar at most: further apart, two shares are not compared.
+const WIDEST_BAR: usize = 100;
+/// Columns that a place is worth before others get any, those with a reason beside it, and those beyond which it takes
+/// none from a reason.
+const PLACE: [usize; 3] = [24, 30, 44];
+/// On a screen with fewer rows than this the list begins further up.
+const SHORT: u16 = 30;
+/// Columns of figures, the gap before them included.
+const TOKENS: usize = 8;
+const SCORE: usize = 8;
+/// Between a place or a figure and the words behind it.
+const GAP: usize = 2;
+
+pub fn context(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
+    let Some(context) = &page.conversation.context else {
+        doc.paragraph(Role::Muted, nothing(page), width);
+        return;
+    };
+    let shares = shares(context);
+    budget(app, context, &shares, width, doc);
+    let short = app.rows < SHORT;
+    if !short {
+        legend(app, &shares, width, doc);
+    }
+    if !context.compression.is_empty() {
+        doc.field("compressed", NAMES, Role::Normal, compression_words(&context.compression), width);
+    }
+    for note in &context.notes {
+        doc.field("note", NAMES, Role::Warn, note, width);
+    }
+    let left_out = (context.left_out_total as usize).max(context.left_out.len());
+    let key = app.keymap.key_of(Context::Detail, Action::LeftOut);
+    let shows = key.map_or_else(String::new, |key| format!("; press {key} to see"));
+    let sections = match context.sections.len() {
+        Surroundings::MAX_LISTED => format!("the first {}", text::count(Surroundings::MAX_LISTED, "section")),
+        count => text::count(count, "section"),
+    };
+    match app.portion {
+        Portion::Sent => {
+            let said = match left_out {
+                0 => "nothing".to_owned(),
+                count => format!("{}{shows}", text::count(count, "piece")),
+            };
+            doc.field("left out", NAMES, Role::Normal, &said, width);
+            list(app, &format!("{sections} sent"), &context.sections, width, doc);
+        }
+        Portion::LeftOut => {
+            doc.field("sent", NAMES, Role::Normal, &format!("{sections}{shows}"), width);
+            let hidden = left_out - context.left_out.len();
+            let title = match hidden {
+                0 => format!("{} left out", text::count(left_out, "piece")),
+                hidden => format!("{} left out, {hidden} not listed", text::count(left_out, "piece")),
+            };
+            list(app, &title, &context.left_out, width, doc);
+            if hidden > 0 && !context.left_out.is_empty() {
+                let said = format!("{} and {hidden} more, none of them stronger", app.glyphs.ellipsis);
+                doc.paragraph(Role::Muted, &said, width);
+            }
+        }
+    }
+    if short {
+        doc.blank();
+        legend(app, &shares, width, doc);
+    }
+}
+
+/// There is no context: why.
+fn nothing(page: &TurnsPage) -> &'static str {
+    match page.run.status {
+        _ if !page.conversation.turns.is_empty() => {
+            "This run tells of no code around the change: its first request had the change alone, or was sent before \
+             revdeck kept a record of what went with it."
+        }
+        RunStatus::Pending => "Waiting for a worker.",
+        status if !status.is_terminal() => "Nothing has been sent yet.",
+        // The journal was cleaned away with `store prune`, or no worker came as far as asking.
+        _ if page.run.tokens.total() > 0 => "The journal of this run is no longer kept: what it sent cannot be shown.",
+        _ => "Nothing was sent in this run.",
+    }
+}
+
+fn compression_words(word: &str) -> &str {
+    match word {
+        "light" => "light: without plain comments",
+        "medium" => "medium: without plain comments and needless white space",
+        "strong" => "strong: without plain comments, needless white space, bodies of functions that hardly matter",
+        other => other,
+    }
+}
+
+/// What a section is for, as the bar shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Change,
+    Code,
+    Project,
+    Free,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::Change, Self::Code, Self::Project, Self::Free];
+
+    fn of(kind: &str) -> Self {
+        match kind {
+            "task" | "diff" | "focus" => Self::Change,
+            "rules" | "documentation" | "overview" => Self::Project,
+            _ => Self::Code,
+        }
+    }
+
+    fn look(self, app: &App) -> (&'static str, Role, &'static str) {
+        let [pinned, summarized, _, kept, free] = app.glyphs.window;
+        match self {
+            Self::Change => (pinned, Role::Pinned, "change"),
+            Self::Code => (kept, Role::Kept, "code"),
+            Self::Project => (summarized, Role::Summarized, "project"),
+            Self::Free => (free, Role::Empty, "free"),
+        }
+    }
+}
+
+/// Tokens of each part in the order of [`Part::ALL`]: together the budget, or what was sent if that were more. Code has
+/// what is not listed and the few tokens by which joined sections differ from their sum.
+fn shares(context: &Surroundings) -> [u64; 4] {
+    let total = u64::from(context.total_tokens);
+    let of = |part: Part| {
+        let sections = context.sections.iter().filter(|section| Part::of(&section.kind) == part);
+        sections.map(|section| u64::from(section.tokens)).sum::<u64>()
+    };
+    let change = of(Part::Change).min(total);
+    let project = of(Part::Project).min(total - change);
+    [change, total - change - project, project, u64::from(context.budget).saturating_sub(total)]
+}
+
+/// How many of `width` cells each share takes: those that are there have at least one as long as there is room, and what
+/// was sent ends where its sum does.
+fn cells(shares: &[u64; 4], width: usize) -> [usize; 4] {
+    let whole = shares.iter().sum::<u64>().max(1) as u128;
+    let mut cells = [0; 4];
+    let (mut sum, mut filled) = (0, 0);
+    for (cell, share) in cells.iter_mut().zip(shares) {
+        sum += u128::from(*share);
+        let end = usize::try_from((sum * width as u128 * 2 + whole) / (whole * 2)).unwrap_or(width);
+        *cell = if *share > 0 { end.saturating_sub(filled).max(1).min(width - filled) } else { 0 };
+        filled += *cell;
+    }
+    cells
+}
+
+/// Tokens of the budget, in words and as a bar.
+fn budget(app: &App, context: &Surroundings, shares: &[u64; 4], width: usize, doc: &mut Doc) {
+    let (total, budget) = (u64::from(context.total_tokens), u64::from(context.budget));
+    let said = format!("{} of {}, {} %", thousands(total), thousands(budget), total * 100 / budget.max(1));
+    let role = if total > budget { Role::Bad } else { Role::Strong };
+    doc.field("tokens", NAMES, role, &said, width);
+    let mut bar = Line::default();
+    for (part, count) in Part::ALL.into_iter().zip(cells(shares, width.min(WIDEST_BAR))) {
+        let (sign, role, _) = part.look(app);
+        bar = bar.and(role, &sign.repeat(count));
+    }
+    doc.push(bar);
+}
+
+/// What the signs of the bar mean, and their tokens.
+fn legend(app: &App, shares: &[u64; 4], width: usize, doc: &mut Doc) {
+    let (mut line, mut used) = (Line::default(), 0);
+    for (part, tokens) in Part::ALL.into_iter().zip(*shares).filter(|(_, tokens)| *tokens > 0) {
+        let (sign, role, word) = part.look(app);
+        let said = format!(" {word} {}", thousands(tokens));
+        let need = sign.width() + said.width();
+        if used > 0 && used + 3 + need > width {
+            doc.push(std::mem::take(&mut line));
+            used = 0;
+        }
+        let gap = if used > 0 { "   " } else { "" };
+        line = line.and(Role::Faint, gap).and(role, sign).and(Role::Faint, &said);
+        used += gap.len() + need;
+    }
+    doc.push(line);
+}
+
+/// Where the columns of a list are.
+struct Columns {
+    number: usize,
+    place: usize,
+    /// 0 without this column.
+    kind: usize,
+    has_score: bool,
+    /// Else reasons stand below places, or behind those that are short.
+    has_reason: bool,
+}
+
+impl Columns {
+    fn of(entries: &[Surrounding], width: usize) -> Self {
+        let widest = |what: &dyn Fn(&Surrounding) -> usize| entries.iter().map(what).max().unwrap_or(0);
+        let number = entries.len().max(1).ilog10() as usize + 1 + GAP;
+        let kind = match widest(&|entry| if entry.path.is_empty() { 0 } else { entry.kind.width() }) {
+            0 => 0,
+            kind => kind.max("kind".len()) + GAP,
+        };
+        let reason = match widest(&|entry| entry.reason.width()) {
+            0 => None,
+            reason => Some(reason.max("reason".len())),
+        };
+        let least = number + TOKENS;
+        let [worth, beside, most] = PLACE;
+        let wanted = widest(&|entry| name(entry).width() + lines(entry).width() + GAP).clamp(worth, most);
+        // A reason beside its place is worth more than the kind, for it saves a line.
+        for kind in [kind, 0] {
+            let Some(reason) = reason else { break };
+            let room = width.saturating_sub(least + kind + SCORE + GAP + reason);
+            if room >= wanted.min(beside) {
+                return Self { number, place: wanted.min(room), kind, has_score: true, has_reason: true };
+            }
+        }
+        let mut room = width.saturating_sub(least);
+        let mut take = |columns: usize| {
+            let fits = room >= worth + columns;
+            room -= if fits { columns } else { 0 };
+            fits
+        };
+        let has_score = take(SCORE);
+        let kind = if take(kind) { kind } else { 0 };
+        Self { number, place: room, kind, has_score, has_reason: false }
+    }
+}
+
+/// What is of no file goes by its kind.
+fn name(entry: &Surrounding) -> &str {
+    if entry.path.is_empty() { &entry.kind } else { &entry.path }
+}
+
+/// `:12-40`.
+fn lines(entry: &Surrounding) -> String {
+    match entry.start_line {
+        0 => String::new(),
+        start if entry.end_line > start => format!(":{start}-{}", entry.end_line),
+        start => format!(":{start}"),
+    }
+}
+
+/// `src/doc.rs:12-40`, broken behind slashes and, where a name takes all there is, before its lines.
+fn place(entry: &Surrounding, width: usize) -> Vec<String> {
+    let lines = lines(entry);
+    let name = text::one_line(name(entry));
+    let mut parts = wrap(&format!("{name}{lines}"), width);
+    if !parts.last().is_some_and(|last| last.ends_with(&lines)) {
+        parts = wrap(&name, width);
+        parts.push(lines);
+    }
+    parts
+}
+
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// A title with the names of the columns, and a row for each entry.
+fn list(app: &App, title: &str, entries: &[Surrounding], width: usize, doc: &mut Doc) {
+    doc.blank();
+    if entries.is_empty() {
+        doc.push(Line::of(Role::Title, title));
+        return;
+    }
+    let columns = Columns::of(entries, width);
+    let mut names = String::new();
+    if columns.kind > 0 {
+        names.push_str(&padded("kind", columns.kind));
+    }
+    names.push_str(&format!("{:>TOKENS$}", "tokens"));
+    if columns.has_score {
+        names.push_str(&format!("{:>SCORE$}", "score"));
+    }
+    if columns.has_reason {
+        names.push_str(&format!("{}reason", " ".repeat(GAP)));
+    }
+    let room = columns.number + columns.place;
+    let mut line = Line::of(Role::Title, &padded(title, room));
+    if title.width() > room {
+        doc.push(line);
+        line = Line::of(Role::Title, &" ".repeat(room));
+    }
+    doc.push(line.and(Role::Faint, &names));
+    for (index, entry) in entries.iter().enumerate() {
+        row(app, index + 1, entry, &columns, width, doc);
+    }
+}
+
+fn row(app: &App, number: usize, entry: &Surrounding, columns: &Columns, width: usize, doc: &mut Doc) {
+    let of_a_file = !entry.path.is_empty();
+    let digits = columns.number - GAP;
+    let role = match (app.portion, of_a_file) {
+        (Portion::LeftOut, _) => Role::Muted,
+        (Portion::Sent, true) => Role::Accent,
+        (Portion::Sent, false) => Role::Normal,
+    };
+    let reason = text::one_line(&entry.reason);
+    let places = place(entry, columns.place.saturating_sub(GAP).max(8));
+    let behind = places.len() == 1 && places[0].width() + reason.width() + 2 * GAP <= columns.place;
+    for (index, part) in places.iter().enumerate() {
+        if index > 0 {
+            doc.push(Line::of(Role::Faint, &" ".repeat(columns.number)).and(role, part));
+            continue;
+        }
+        let mut line = Line::of(Role::Faint, &format!("{number:>digits$}{}", " ".repeat(GAP))).and(role, part);
+        let said = if behind && !columns.has_reason { format!("{}{reason}", " ".repeat(GAP)) } else { String::new() };
+        let rest = columns.place.saturating_sub(part.width());
+        line = line.and(Role::Muted, &padded(&said, rest));
+        if columns.kind > 0 {
+            let kind = if of_a_file { entry.kind.as_str() } else { "" };
+            line = line.and(Role::Muted, &padded(&text::one_line(kind), columns.kind));
+        }
+        line = line.and(Role::Normal, &format!("{:>TOKENS$}", whole(u64::from(entry.tokens))));
+        if columns.has_score {
+            line = line.and(Role::Muted, &format!("{:>SCORE$.3}", entry.score));
+        }
+        if columns.has_reason {
+            line = line.and(Role::Muted, &format!("{}{reason}", " ".repeat(GAP)));
+        }
+        doc.push(line);
+    }
+    if !columns.has_reason && !behind && !reason.is_empty() {
+        for part in wrap(&reason, width.saturating_sub(columns.number).max(8)) {
+            doc.push(Line::of(Role::Faint, &" ".repeat(columns.number)).and(Role::Muted, &part));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_is_as_wide_as_it_may_be_and_shows_all_that_is_there() {
+        // Shares of change, code, project and what is free; cells.
+        for (shares, width, expected) in [
+            ([0, 0, 0, 0], 10, [0, 0, 0, 0]),
+            ([0, 0, 0, 500], 10, [0, 0, 0, 10]),
+            ([100, 200, 100, 400], 8, [1, 2, 1, 4]),
+            ([1, 1, 1, 10_000], 10, [1, 1, 1, 7]),
+            ([0, 995, 1, 4], 10, [0, 10, 0, 0]),
+            ([u64::MAX / 4; 4], 4, [1, 1, 1, 1]),
+            ([5, 5, 5, 5], 2, [1, 1, 0, 0]),
+            ([5, 5, 5, 5], 0, [0, 0, 0, 0]),
+        ] {
+            assert_eq!(cells(&shares, width), expected, "{shares:?} in {width}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_broken_behind_slashes_and_before_its_lines() {
+        let of = |path: &str, start_line, end_line| Surrounding {
+            path: path.into(),
+            kind: "overview".into(),
+            start_line,
+            end_line,
+            ..Surrounding::default()
+        };
+        for (entry, width, expected) in [
+            (of("src/doc.rs", 12, 40), 16, &["src/doc.rs:12-40"][..]),
+            (of("src/doc.rs", 12, 40), 15, &["src/", "doc.rs:12-40"]),
+            (of("src/doc.rs", 12, 40), 11, &["src/doc.rs", ":12-40"]),
+            (of("src/doc.rs", 12, 40), 8, &["src/", "doc.rs", ":12-40"]),
+            (of("src/tui/doc.rs", 12, 12), 10, &["src/tui/", "doc.rs:12"]),
+            (of("src/doc.rs", 0, 0), 10, &["src/doc.rs"]),
+            (of("", 0, 0), 10, &["overview"]),
+        ] {
+            assert_eq!(place(&entry, width), expected, "{entry:?} in {width}");
+        }
+    }
+
+    #[test]
+    fn shares_add_up_to_the_budget_whatever_is_listed() {
+        let section = |kind: &str, tokens| Surrounding { kind: kind.into(), tokens, ..Surrounding::default() };
+        let sections = vec![section("diff", 300), section("function", 50), section("rules", 100), section("new", 9)];
+        for (budget, total_tokens, expected) in [
+            (1_000, 460, [300, 60, 100, 540]),
+            (1_000, 1_200, [300, 800, 100, 0]),
+            (1_000, 350, [300, 0, 50, 650]),
+            (0, 0, [0, 0, 0, 0]),
+        ] {
+            let context = Surroundings { budget, total_tokens, sections: sections.clone(), ..Surroundings::default() };
+            assert_eq!(shares(&context), expected, "{total_tokens} of {budget}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! `revdeck context` and `revdeck context-eval` with the real binary and real repositories.
+
+use serde_json::Value;
+
+use crate::env::TestEnvironment;
+
+fn json(test: &TestEnvironment, arguments: &[&str]) -> Value {
+    let output = test.revdeck(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// A store, what prices its things, a test of each, and 40 files that have nothing to do with them.
+fn shop() -> TestEnvironment {
+    let test = TestEnvironment::new();
+    test.write(
+        "src/price.py",
+        "class PriceList:\n    def lookup_price(self, item):\n        return self.table[item]\n",
+    );
+    test.write(
+        "src/store.py",
+        "from price import PriceList\n\n\ndef total(items):\n    prices = PriceList()\n    return sum(prices.lookup_price(item) for item in items)\n",
+    );
+    test.write("tests/test_store.py", "from store import total\n\n\ndef test_total():\n    assert total([]) == 0\n");
+    for number in 0..40 {
+        test.write(
+            &format!("other/part_{number}.py"),
+            format!("def walk_{number}(road):\n    return road.next_{number}\n"),
+        );
+    }
+    test.commit("A shop");
+    test
+}
+
+#[test]
+fn what_uses_a_changed_name_comes_first_within_the_budget() {
+    let test = shop();
+    test.write(
+        "src/price.py",
+        "class PriceList:\n    def lookup_price(self, item, day):\n        return self.table[item, day]\n",
+    );
+    let context = json(&test, &["context", "worktree", "--budget", "1500", "--format", "json"]);
+    assert!(context["total_tokens"].as_u64() <= Some(1_500));
+    assert_eq!(context["budget"], 1_500);
+    let sections = context["sections"].as_array().expect("sections");
+    let kinds: Vec<&str> = sections.iter().filter_map(|section| section["kind"].as_str()).collect();
+    assert_eq!(kinds[0], "diff");
+    let code = sections.iter().find(|section| section["path"] == "src/store.py").expect("the user of the changed name");
+    assert!(code["start_line"].as_u64() <= Some(6) && code["end_line"].as_u64() >= Some(6), "{code}");
+    assert!(
+        code["factors"]["reference"].is_number() && code["reason"].as_str().is_some_and(|reason| !reason.is_empty())
+    );
+    let first = sections.iter().find_map(|section| section["path"].as_str());
+    assert_eq!(first, Some("src/store.py"), "{sections:#?}");
+}
+
+#[test]
+fn a_revision_is_searched_for_what_a_task_names() {
+    let test = shop();
+    let before = test.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    test.write("src/store.py", "gone = 1\n");
+    test.commit("Nothing left");
+    let context =
+        json(&test, &["context", "--at", &before, "--focus", "src/price.py:2", "--budget", "2000", "--format", "json"]);
+    let sections = context["sections"].as_array().expect("sections");
+    assert_eq!(sections[0]["kind"], "focus");
+    assert_eq!(sections[0]["path"], "src/price.py");
+    let store = sections.iter().find(|section| section["path"] == "src/store.py").expect("as it was then");
+    assert!(store["text"].as_str().is_some_and(|text| text.contains("lookup_price")));
+}
+
+#[test]
+fn a_diff_as_the_task_is_understood_and_its_files_are_not_looked_for() {
+    let test = shop();
+    let diff = "--- a/src/price.py\n+++ b/src/price.py\n@@ -2 +2 @@\n-    def lookup_price(self, item):\n+    def price_of(self, item):\n";
+    let context = json(&test, &["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--format", "json"]);
+    let paths: Vec<&str> = context["sections"]
+        .as_array()
+        .expect("sections")
+        .iter()
+        .filter_map(|section| section["path"].as_str())
+        .collect();
+    assert_eq!(paths.first(), Some(&"src/store.py"), "{paths:?}");
+    assert!(!paths.contains(&"src/price.py"), "{paths:?}");
+    let without =
+        json(&test, &["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--no-tests", "--format", "json"]);
+    let is_test = |section: &Value| section["path"] == "tests/test_store.py";
+    assert!(!without["sections"].as_array().expect("sections").iter().any(is_test));
+    let only = ["context", "--at", "HEAD", "--task", diff, "--files", "tests/", "--kinds", "test", "--format", "json"];
+    let only = json(&test, &only);
+    let code = only["sections"].as_array().expect("sections").iter().filter(|section| !section["path"].is_null());
+    assert!(code.clone().count() > 0 && code.clone().all(is_test), "{only:#}");
+}
+
+#[test]
+fn the_same_question_has_the_same_answer_and_explains_itself() {
+    let test = shop();
+    let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--budget", "900", "--format", "json"];
+    assert_eq!(json(&test, &ask), json(&test, &ask));
+    let told = test.revdeck(&["context", "--at", "HEAD", "--focus", "src/price.py", "--budget", "900", "--explain"]);
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.contains("src/store.py:") && told.contains("of 900 tokens") && told.contains("left out"), "{told}");
+}
+
+#[test]
+fn secrets_and_strange_files_are_survived() {
+    let test = shop();
+    test.write(
+        "src/keys.py",
+        "lookup_price = 'AKIAIOSFODNN7EXAMPLE'\ntoken = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'\n",
+    );
+    test.write("src/long.js", format!("var lookup_price = '{}';\n", "x".repeat(1 << 20)));
+    test.write("src/binary.py", b"lookup_price\0\xff\xfe".as_slice());
+    test.write("src/latin.py", b"# caf\xe9\nlookup_price = 1\n".as_slice());
+    test.write("src/empty.py", "");
+    test.commit("Strange");
+    let context = json(
+        &test,
+        &[
+            "context",
+            "--at",
+            "HEAD",
+            "--focus",
+            "src/price.py",
+            "--task",
+            "lookup_price",
+            "--budget",
+            "4000",
+            "--format",
+            "json",
+        ],
+    );
+    assert!(context["total_tokens"].as_u64() <= Some(4_000));
+    assert!(!context.to_string().contains("ghp_0123456789abcdefghijklmnopqrstuvwxyz"));
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    let test = shop();
+    for (arguments, exit) in [
+        (&["context", "--at", "nowhere"][..], 2),
+        (&["context", "worktree", "--at", "HEAD"], 2),
+        (&["context", "--budget", "10"], 2),
+        (&["context", "--at", "HEAD", "--focus", "src/price.py:0"], 2),
+    ] {
+        let output = test.revdeck(arguments);
+        assert_eq!(output.status.code(), Some(exit), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(!output.stderr.is_empty());
+    }
+}
+
+#[test]
+fn commits_of_a_repository_are_measured() {
+    let test = shop();
+    // Two files that always change together, beside others that change alone.
+    for number in 0..130 {
+        match number % 3 {
+            0 => {
+                test.write("src/a.py", format!("def reader():\n    return {number}\n"));
+                test.write("src/b.py", format!("def writer():\n    return {number}\n"));
+            }
+            _ => {
+                test.write(
+                    &format!("other/part_{}.py", number % 40),
+                    format!("def walk(road):\n    return {number}\n"),
+                );
+            }
+        }
+        test.commit(&format!("Change {number}"));
+    }
+    let repo = test.repo();
+    let repo = repo.to_str().expect("a plain path");
+    let ask = ["context-eval", repo, "--commits", "5", "--budget", "400,4000", "--format", "json"];
+    let measured = json(&test, &ask);
+    let rows = measured["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 4 * 2);
+    let whole = rows.iter().find(|row| row["retrieval"] == "whole" && row["budget"] == 4_000).expect("the whole");
+    assert_eq!(whole["commits"], 5);
+    assert_eq!((whole["file_recall"].as_f64(), whole["mrr"].as_f64()), (Some(1.0), Some(1.0)), "{measured:#}");
+    assert!(rows.iter().all(|row| row["tokens"].as_f64() <= row["budget"].as_f64()));
+    // The second time the history comes from what was kept.
+    assert_eq!(json(&test, &ask), measured);
+}
