@@ -8,7 +8,7 @@ use revdeck::domain::{CancelReason, FindingId, FindingStatus, Kind, RunEvent, Ru
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::runner::place::{Place, hold_still, signal, wait_for};
+use crate::runner::place::{Place, halfway, signal, wait_for};
 
 /// All that a run reported, raised or held back.
 fn reported(place: &Place, run: &RunId) -> BTreeSet<FindingId> {
@@ -91,12 +91,7 @@ fn what_a_cancelled_review_covered_is_carried_over() {
     let place = Place::new();
     let commit = place.commit_modules("one", 150);
     let run = place.review(&["--commit", &commit]);
-    let worker = wait_for("a covered file", || {
-        let covered = place.events(&run).iter().any(|event| matches!(event, RunEvent::Covered { .. }));
-        covered.then(|| place.worker(&run)).flatten()
-    });
-    hold_still(&place.store(), worker);
-    assert!(place.run(&run).status.is_working(), "the repository is too small for this machine");
+    let worker = halfway(&place, &run);
     let canceller = place.start(&["cancel", run.as_str(), "--reason", "not now"]);
     wait_for("the wish", || place.run(&run).cancel_reason);
     signal(worker, Signal::CONT);
@@ -185,12 +180,7 @@ fn code_that_is_back_brings_its_findings_back() {
 fn standing_still(place: &Place) -> (RunId, u32) {
     place.modules("one", 150);
     let run = place.review(&["--worktree"]);
-    let worker = wait_for("a covered file", || {
-        let covered = place.events(&run).iter().any(|event| matches!(event, RunEvent::Covered { .. }));
-        covered.then(|| place.worker(&run)).flatten()
-    });
-    hold_still(&place.store(), worker);
-    assert!(place.run(&run).status.is_working(), "the repository is too small for this machine");
+    let worker = halfway(place, &run);
     (run, worker)
 }
 

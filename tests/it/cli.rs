@@ -9,7 +9,7 @@ mod turns;
 mod usage;
 
 use std::fs;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use revdeck::domain::{RunId, RunRecord, RunStatus, SCHEMA_VERSION};
@@ -18,29 +18,13 @@ use revdeck::store::{RepoInfo, Store};
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, err, out, run};
 
 const DONE: i32 = 0;
 const FINDINGS: i32 = 1;
 const USAGE: i32 = 2;
 const INCOMPLETE: i32 = 3;
 const INTERRUPTED: i32 = 130;
-
-fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Runs revdeck and holds the exit code against what is expected; its standard output.
-#[track_caller]
-fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
-    let output = test.revdeck(arguments);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
-    out(&output)
-}
 
 /// As [`run`], for a command that fails: its standard error.
 #[track_caller]

@@ -3,6 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// What a program wrote to its standard output.
+pub fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What a program wrote to its standard error.
+pub fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs revdeck and holds the exit code against what is expected; its standard output.
+#[track_caller]
+pub fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
+    let output = test.revdeck(arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
+    out(&output)
+}
+
 /// A home and a repository that vanish with the value.
 pub struct TestEnvironment {
     folder: tempfile::TempDir,

@@ -6,34 +6,13 @@ mod builtin;
 #[cfg(unix)]
 mod model;
 
-use std::process::Output;
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
-use crate::env::TestEnvironment;
-
-/// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::env::{TestEnvironment, err, out, run};
 
 /// A file whose second import is unused: a finding with an exact suggestion.
 const UNUSED: &str = "import sys\nimport os\n\n\ndef main():\n    print(sys.argv)\n";
 const USED: &str = "import sys\n\n\ndef main():\n    print(sys.argv)\n";
-
-fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-#[track_caller]
-fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
-    let output = test.revdeck(arguments);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
-    out(&output)
-}
 
 #[track_caller]
 fn refused(test: &TestEnvironment, arguments: &[&str]) -> String {
@@ -74,19 +53,6 @@ fn fix(test: &TestEnvironment, ids: &[&str], code: i32) -> Value {
 
 fn id_of(fix: &Value) -> String {
     fix["fix_id"].as_str().expect("an id").to_owned()
-}
-
-/// Waits until `wanted` gives something.
-#[track_caller]
-fn until<T>(what: &str, mut wanted: impl FnMut() -> Option<T>) -> T {
-    let give_up = Instant::now() + PATIENCE;
-    loop {
-        if let Some(value) = wanted() {
-            return value;
-        }
-        assert!(Instant::now() < give_up, "{what} does not happen");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Every byte of git's that no fix may touch: index, HEAD, refs of the user, stash and reflogs.

@@ -1,6 +1,7 @@
 //! The integration tests: one binary, real processes, real files.
 
 mod carry;
+mod chance;
 mod cli;
 mod cockpit;
 mod command;

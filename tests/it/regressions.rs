@@ -1,7 +1,7 @@
 //! Integration tests: each holds one defect that was found in use, so that it does not come back.
 
 use std::fs;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use revdeck::domain::{Actor, Disposition, FindingId, FindingStatus, SCHEMA_VERSION, Time, TriageAction};
 use revdeck::git::Repo;
@@ -9,20 +9,12 @@ use revdeck::store::{RepoInfo, Store};
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, err, out};
 
 const DONE: i32 = 0;
 const FINDINGS: i32 = 1;
 const USAGE: i32 = 2;
 const INCOMPLETE: i32 = 3;
-
-fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// Runs revdeck and holds the exit code against what is expected; its standard output and standard error.
 #[track_caller]

@@ -6,7 +6,7 @@ mod trouble;
 
 use std::process::Stdio;
 
-use place::{Place, gone, hold_still, signal, wait_for};
+use place::{Place, gone, halfway, hold_still, signal, wait_for};
 use revdeck::domain::{Actor, CancelReason, ErrorClass, FindingStatus, RunEvent, RunStatus, TriageAction};
 use rustix::process::Signal;
 
@@ -92,13 +92,7 @@ fn a_working_run_ends_when_it_is_asked_and_keeps_what_it_found() {
     let place = Place::new();
     let commit = place.commit_modules("one", 150);
     let run = place.review(&["--commit", &commit]);
-    let worker = wait_for("a covered file", || {
-        let covered = place.events(&run).iter().any(|event| matches!(event, RunEvent::Covered { .. }));
-        covered.then(|| place.worker(&run)).flatten()
-    });
-    // Held still, so that it cannot end before it is asked.
-    hold_still(&place.store(), worker);
-    assert!(place.run(&run).status.is_working(), "the repository is too small for this machine");
+    let worker = halfway(&place, &run);
     let canceller = place.start(&["cancel", run.as_str(), "--reason", "not now"]);
     wait_for("the wish", || place.run(&run).cancel_reason);
     signal(worker, Signal::CONT);

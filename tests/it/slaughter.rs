@@ -26,6 +26,7 @@ use revdeck::domain::{ErrorClass, FindingId, RunId, RunStatus};
 use revdeck::git::Repo;
 use rustix::process::Signal;
 
+use crate::chance::{Dice, variable};
 use crate::runner::place::{Place, pid, wait_for};
 
 /// A sort of process.
@@ -48,22 +49,6 @@ const KILLERS: u64 = 3;
 const QUEUE: usize = 4;
 /// What a cockpit is made to do: move, decide, take back, ask for a review.
 const KEYS: [&str; 8] = ["j", "k", "a", "u", "1", "2", "r\r", "o"];
-
-fn variable(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-}
-
-/// A generator of numbers (xorshift) that is the same everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit.max(1)
-    }
-}
 
 /// A process of ours.
 #[derive(PartialEq, Eq)]

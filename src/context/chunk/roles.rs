@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::{KindSet, field_id};
+use crate::provider::builtin::source::{KindSet, NAMES, fields};
 
 /// What a node is for the outline of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,21 +53,8 @@ pub struct Roles {
     pub fields: Fields,
 }
 
-macro_rules! fields {
-    ($($name:ident = $text:literal),+ $(,)?) => {
-        /// Ids of fields; 0 where the language has none.
-        #[derive(Debug, Clone, Copy)]
-        pub struct Fields { $(pub $name: u16),+ }
-
-        impl Fields {
-            fn new(language: Language) -> Self {
-                Self { $($name: field_id(language, $text)),+ }
-            }
-        }
-    };
-}
-
 fields! {
+    pub,
     name = "name", body = "body", declarator = "declarator", kind = "type", receiver = "receiver", left = "left",
     right = "right", value = "value", function = "function", method = "method", arguments = "arguments",
     source = "source", superclasses = "superclasses", property = "property",
@@ -91,7 +78,7 @@ impl Roles {
         }
         Self {
             roles,
-            names: KindSet::new(language, NAMES),
+            names: KindSet::new(language, &[NAMES, SYMBOLS].concat()),
             imports: KindSet::new(language, IMPORTS),
             calls: KindSet::new(language, CALLS),
             modules: KindSet::new(language, MODULES),
@@ -106,29 +93,8 @@ impl Roles {
     }
 }
 
-/// Leaves that are a name, in any language.
-const NAMES: &[&str] = &[
-    "identifier",
-    "type_identifier",
-    "field_identifier",
-    "property_identifier",
-    "private_property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-    "shorthand_field_identifier",
-    "namespace_identifier",
-    "package_identifier",
-    "statement_identifier",
-    "name",
-    "constant",
-    "word",
-    "variable_name",
-    "instance_variable",
-    "class_variable",
-    "global_variable",
-    "simple_symbol",
-    "hash_key_symbol",
-];
+/// Ruby's symbols name what they are symbols of.
+const SYMBOLS: &[&str] = &["simple_symbol", "hash_key_symbol"];
 
 const IMPORTS: &[&str] = &[
     "use_declaration",
@@ -317,7 +283,7 @@ mod tests {
                 assert_ne!(language.grammar().id_for_node_kind(name, true), 0, "{language:?} has no {name:?}");
             }
         }
-        for name in [NAMES, IMPORTS, CALLS, MODULES, FUNCTIONS, STRINGS].iter().copied().flatten() {
+        for name in [NAMES, SYMBOLS, IMPORTS, CALLS, MODULES, FUNCTIONS, STRINGS].iter().copied().flatten() {
             let exists = Language::ALL.iter().any(|language| language.grammar().id_for_node_kind(name, true) != 0);
             assert!(exists, "no grammar has {name:?}");
         }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::{KindSet, NodeIndex, Source, field_id};
+use crate::provider::builtin::source::{KindSet, NAMES, NodeIndex, Source, field_id};
 
 /// What a place of a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,28 +155,6 @@ const THROUGH: &[&str] = &[
 
 /// Types of C and C++ that are only named where they have no body.
 const WITH_BODY: &[&str] = &["struct_specifier", "union_specifier", "enum_specifier", "class_specifier"];
-
-/// Leaves that are a name.
-const NAMES: &[&str] = &[
-    "identifier",
-    "type_identifier",
-    "field_identifier",
-    "property_identifier",
-    "private_property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-    "shorthand_field_identifier",
-    "namespace_identifier",
-    "package_identifier",
-    "statement_identifier",
-    "name",
-    "constant",
-    "word",
-    "variable_name",
-    "instance_variable",
-    "class_variable",
-    "global_variable",
-];
 
 /// How far up the definition of a name may be.
 const MAX_STEPS: usize = 6;

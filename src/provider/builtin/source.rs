@@ -154,6 +154,44 @@ pub fn field_id(language: Language, name: &str) -> u16 {
     language.grammar().field_id_for_name(name).map_or(0, |id| id.get())
 }
 
+/// `Fields`: the ids of a language's fields by short names; 0 where the language has none.
+macro_rules! fields {
+    ($visibility:vis, $($name:ident = $text:literal),+ $(,)?) => {
+        /// Ids of the fields we ask for; 0 where the language has none.
+        #[derive(Debug, Clone, Copy)]
+        $visibility struct Fields { $(pub $name: u16),+ }
+
+        impl Fields {
+            fn new(language: $crate::provider::builtin::language::Language) -> Self {
+                Self { $($name: $crate::provider::builtin::source::field_id(language, $text)),+ }
+            }
+        }
+    };
+}
+pub(crate) use fields;
+
+/// Leaves that are a name, in any language.
+pub const NAMES: &[&str] = &[
+    "identifier",
+    "type_identifier",
+    "field_identifier",
+    "property_identifier",
+    "private_property_identifier",
+    "shorthand_property_identifier",
+    "shorthand_property_identifier_pattern",
+    "shorthand_field_identifier",
+    "namespace_identifier",
+    "package_identifier",
+    "statement_identifier",
+    "name",
+    "constant",
+    "word",
+    "variable_name",
+    "instance_variable",
+    "class_variable",
+    "global_variable",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use super::language::Language;
-use super::source::field_id;
+use super::source::fields;
 
 pub(super) type Bits = u32;
 
@@ -98,21 +98,8 @@ pub(super) struct Spec {
     pub preprocessor: bool,
 }
 
-macro_rules! fields {
-    ($($name:ident = $text:literal),+ $(,)?) => {
-        /// Ids of the fields we ask for; 0 where the language has none.
-        #[derive(Debug, Clone, Copy)]
-        pub(super) struct Fields { $(pub $name: u16),+ }
-
-        impl Fields {
-            fn new(language: Language) -> Self {
-                Self { $($name: field_id(language, $text)),+ }
-            }
-        }
-    };
-}
-
 fields! {
+    pub(super),
     name = "name", parameters = "parameters", parameter = "parameter", body = "body", receiver = "receiver",
     declarator = "declarator", alternative = "alternative", condition = "condition", initializer = "initializer",
     update = "update", increment = "increment", init = "init", left = "left", right = "right", value = "value",

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use rstest::rstest;
 use serde_json::Value;
 
-use super::{findings, fix, gits_own, id_of, json, out, run, status_of, until};
+use super::{findings, fix, gits_own, id_of, json, out, run, status_of};
 use crate::env::TestEnvironment;
+use crate::runner::place::wait_for;
 
 /// A function with too many parameters: a finding without an exact suggestion.
 const WIDE: &str = "def f(a, b, c, d, e, f, g, h):\n    return call(a, b, c, d, e, f, g, h)\n";
@@ -187,7 +188,7 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
     let started = json(&test, &["fix", &id, "--format", "json"], 0);
     let fix_id = id_of(&started["fix"]);
     let running = test.home().parent().expect("a folder").join("running");
-    let agent: i32 = until("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
+    let agent: i32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
     assert!(run(&test, &["fixes"], 0).contains("working"), "it is being made");
     let worker = worker_of(&fix_id);
     let kill = |process: i32| {
@@ -197,13 +198,13 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
         )
     };
     kill(worker).expect("killed");
-    let listed = until("the end of the fix", || {
+    let listed = wait_for("the end of the fix", || {
         let listed = out(&test.revdeck(&["fixes"]));
         listed.contains("failed").then_some(listed)
     });
     assert!(listed.contains("worker died"), "{listed}");
-    until("the end of the agent", || (!std::path::Path::new(&format!("/proc/{agent}")).exists()).then_some(()));
-    until("the end of the checkout", || {
+    wait_for("the end of the agent", || (!std::path::Path::new(&format!("/proc/{agent}")).exists()).then_some(()));
+    wait_for("the end of the checkout", || {
         run(&test, &["review", "--wait"], 0);
         // Whoever makes the next fix removes what is left, too.
         let left = std::fs::read_dir(test.home().join("cache/fixes")).into_iter().flatten().flatten();
@@ -220,10 +221,10 @@ fn a_fix_that_is_dropped_while_it_is_made_ends() {
     // Asked for again, it is the same one.
     assert_eq!(id_of(&json(&test, &["fix", &id, "--format", "json"], 0)["fix"]), fix_id);
     let running = test.home().parent().expect("a folder").join("running");
-    let agent: i32 = until("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
+    let agent: i32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
     run(&test, &["fix", "drop", &fix_id], 0);
-    until("the end of the agent", || (!std::path::Path::new(&format!("/proc/{agent}")).exists()).then_some(()));
-    until("the end of the worker", || {
+    wait_for("the end of the agent", || (!std::path::Path::new(&format!("/proc/{agent}")).exists()).then_some(()));
+    wait_for("the end of the worker", || {
         let lock = test.home().join("state/review");
         let store = std::fs::read_dir(lock).expect("a store").next().expect("one").expect("an entry").path();
         let lock = store.join("auto-review/locks").join(format!("{fix_id}.lock"));
@@ -235,7 +236,7 @@ fn a_fix_that_is_dropped_while_it_is_made_ends() {
 
 /// The process that makes a fix, by its arguments.
 pub fn worker_of(fix: &str) -> i32 {
-    until("the worker", || {
+    wait_for("the worker", || {
         std::fs::read_dir("/proc").expect("processes").flatten().find_map(|entry| {
             let process = entry.file_name().to_str()?.parse().ok()?;
             let words = std::fs::read(entry.path().join("cmdline")).ok()?;

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::agent::{config, worker_of};
-use super::{findings, fix, id_of, out, run, status_of, until};
+use super::{findings, fix, id_of, out, run, status_of};
 use crate::env::TestEnvironment;
 use crate::llm::server::{Model, Turn, says};
+use crate::runner::place::wait_for;
 
 const CODE: &str = "def total(rows):\n    sum = 0\n    for row in rows:\n        sum += row.price\n    return sum\n\n\n\
                     TOKEN = \"ghp_x8Kq2mVb7TzR4nLw9YcJ1sDf6HgP3aEo5UiX\"\n\n\ndef wide(a, b, c, d, e, f, g, h):\n    return call(a, b, c, d, e, f, g, h)\n";
@@ -150,10 +151,10 @@ fn a_worker_that_is_killed_while_it_waits_for_a_model_is_noticed() {
     model.hold_after(0);
     let started = super::json(&test, &["fix", &id, "--format", "json"], 0);
     let fix_id = id_of(&started["fix"]);
-    until("the request", || (model.asked() > 0).then_some(()));
+    wait_for("the request", || (model.asked() > 0).then_some(()));
     let worker = rustix::process::Pid::from_raw(worker_of(&fix_id)).expect("an id");
     rustix::process::kill_process(worker, rustix::process::Signal::KILL).expect("killed");
-    let listed = until("the end of the fix", || {
+    let listed = wait_for("the end of the fix", || {
         let listed = out(&test.revdeck(&["fixes"]));
         listed.contains("failed").then_some(listed)
     });

@@ -14,6 +14,7 @@ use revdeck::domain::{FindingId, RunEvent, RunId, RunRecord, RunStatus};
 use rustix::process::Signal;
 
 use super::place::{Place, pid, wait_for};
+use crate::chance::{Dice, variable};
 
 const KILLS: usize = 200;
 const ASKERS: usize = 8;
@@ -23,22 +24,6 @@ const SECONDS: usize = 45;
 /// Writes of an undisturbed worker to its journal before its last words: its beginning, the plan, two units of files,
 /// what is seen across files with the last phase.
 const WRITES: u64 = 5;
-
-fn variable(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-}
-
-/// A generator of numbers (xorshift) that is the same everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit.max(1)
-    }
-}
 
 /// What the killers share.
 struct Hunt {

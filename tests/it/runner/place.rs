@@ -18,6 +18,7 @@ use crate::env::TestEnvironment;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Waits until `condition` gives something.
+#[track_caller]
 pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + DEADLINE;
     loop {
@@ -46,6 +47,17 @@ pub fn hold_still(store: &Store, process: u32) {
         Ok(())
     });
     held.expect("the store's lock");
+}
+
+/// The worker of a run, held still after it has covered something and before it has covered all.
+pub fn halfway(place: &Place, run: &RunId) -> u32 {
+    let worker = wait_for("a covered file", || {
+        let covered = place.events(run).iter().any(|event| matches!(event, RunEvent::Covered { .. }));
+        covered.then(|| place.worker(run)).flatten()
+    });
+    hold_still(&place.store(), worker);
+    assert!(place.run(run).status.is_working(), "the repository is too small for this machine");
+    worker
 }
 
 /// The letter that the kernel has for what a process does.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::field_id;
+use crate::provider::builtin::source::fields;
 
 /// What a node is. Kinds of all languages share one table: a name means the same wherever a grammar has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,21 +263,8 @@ const TABLE: &[(Role, &[&str])] = &[
     ),
 ];
 
-macro_rules! fields {
-    ($($name:ident = $text:literal),+ $(,)?) => {
-        /// Ids of the fields we ask for; 0 where the language has none.
-        #[derive(Debug, Clone, Copy)]
-        pub struct Fields { $(pub $name: u16),+ }
-
-        impl Fields {
-            fn new(language: Language) -> Self {
-                Self { $($name: field_id(language, $text)),+ }
-            }
-        }
-    };
-}
-
 fields! {
+    pub,
     name = "name", alias = "alias", parameters = "parameters", body = "body", left = "left", right = "right",
     pattern = "pattern", value = "value", condition = "condition", declarator = "declarator", function = "function",
     method = "method", attribute = "attribute", field = "field", object = "object", path = "path", kind = "type",

@@ -1,0 +1,18 @@
+//! Chance that is the same everywhere, and how much of it.
+
+/// A variable of the environment as a number.
+pub fn variable(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// A generator of numbers (xorshift); its seed must not be 0.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit.max(1)
+    }
+}
