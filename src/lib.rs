@@ -33,6 +33,7 @@
 //! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; the life of findings |
 //! | [`ledger`] | pure projection: records in, a bounded ledger out; what reviews cost and were worth |
 //! | [`context`] | what a model is told of a change and may ask for: diffs, the code around, rules, tools, masked secrets; the index; token counting |
+//! | [`knowledge`] | what findings and fixes teach, as abstract patterns without a line of anybody's code |
 //! | [`provider`] | who reads the code: the built-in reviewer with its eleven smells, models over HTTP, programs |
 //! | [`git`] | repository identity, snapshots, scopes, hunks, files from snapshot to snapshot |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
@@ -71,6 +72,7 @@ pub mod config;
 pub mod context;
 pub mod domain;
 pub mod git;
+pub mod knowledge;
 pub mod ledger;
 pub mod policy;
 pub mod provider;

@@ -16,6 +16,8 @@ pub struct Paths {
     pub state: PathBuf,
     /// May be deleted at any time.
     pub cache: PathBuf,
+    /// What was learned of all repositories, see [`crate::knowledge`]; no cache: it cannot be made again.
+    pub knowledge: PathBuf,
     pub logs: PathBuf,
 }
 
@@ -40,7 +42,7 @@ impl Paths {
 
     /// Everything below one folder.
     pub fn below(home: &Path) -> Self {
-        Self { config: home.to_owned(), state: home.join("state"), cache: home.join("cache"), logs: home.join("logs") }
+        Self { config: home.to_owned(), state: home.join("state"), cache: home.join("cache"), knowledge: home.join("knowledge_cache"), logs: home.join("logs") }
     }
 
     /// The folder that everything is below, where there is one: what a child process needs as `REVDECK_HOME`.
@@ -54,6 +56,7 @@ impl Paths {
         Some(Self {
             config: folders.config_dir().to_owned(),
             logs: state.join("logs"),
+            knowledge: state.join("knowledge_cache"),
             state: state.join("state"),
             cache: folders.cache_dir().to_owned(),
         })

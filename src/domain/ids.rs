@@ -81,6 +81,10 @@ id!(
     /// A fix: `fx_` and a ULID.
     FixId, "fix", "fx_", "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0E", (26..=26)
 );
+id!(
+    /// A pattern of knowledge: `k_` and 16 hexadecimal digits of a hash over language, broken and fixed form.
+    PatternId, "pattern", "k_", "k_3b1f0c9d2a7e4851", (16..=16)
+);
 
 /// BLAKE3 of the parts, each preceded by its length, as lower-case hexadecimal (64 digits).
 pub fn content_hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
@@ -101,6 +105,14 @@ impl FindingId {
         let ordinal = ordinal.to_le_bytes();
         let hash = content_hash([kind.as_bytes(), path.as_bytes(), normal.as_bytes(), &ordinal]);
         Self(format!("f_{}", &hash[..16]))
+    }
+}
+
+impl PatternId {
+    /// The identity of a pattern: the same forms in the same language are the same pattern, whoever learned it.
+    pub fn of(language: &str, broken: &str, fixed: &str) -> Self {
+        let hash = content_hash([language.as_bytes(), broken.as_bytes(), fixed.as_bytes()]);
+        Self(format!("k_{}", &hash[..16]))
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) use finding::word_enum;
 pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, Suggestion};
 pub use fix::{Fix, FixStatus, FixedFile, Touched, Unfixed};
 pub use handed::{Counted, Handed};
-pub use ids::{BadId, FindingId, FixId, RunId, content_hash};
+pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};
 pub use life::{FlipFlop, HeldBack, HeldBecause, Moved, Mute, MuteAction, Recognised};
 pub use model::{Effort, Encoding};
 pub use movement::{Hours, Minute, Movement, Operation, WatchMode};

@@ -42,6 +42,24 @@ impl Language {
         self as usize
     }
 
+    /// What it is called in file names and on the command line; TSX is TypeScript.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Python => "python",
+            Self::JavaScript => "javascript",
+            Self::TypeScript | Self::Tsx => "typescript",
+            Self::Go => "go",
+            Self::Java => "java",
+            Self::C => "c",
+            Self::Cpp => "cpp",
+            Self::CSharp => "csharp",
+            Self::Ruby => "ruby",
+            Self::Php => "php",
+            Self::Bash => "bash",
+        }
+    }
+
     /// By the file name's ending; for a file without one, by its `#!` line. A `.h` is C++ when its lines say so.
     pub fn detect(path: &str, content: &[u8]) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);

@@ -1,0 +1,165 @@
+//! An abstract piece of code: the tokens that stay, and placeholders for everything that is somebody's own.
+//!
+//! Invariant: a form is written with one space between tokens and read back as the same form.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::domain::word_enum;
+
+/// Tokens of a form at most; a longer one says nothing that is seen twice. Own.
+pub const MAX_TOKENS: usize = 64;
+
+word_enum!(
+    /// What stands for code.
+    Placeholder {
+        FunctionName = "FUNCTION_NAME",
+        TypeName = "TYPE_NAME",
+        /// The arguments or parameters between parentheses, where they are too long to be told.
+        Args = "ARGS",
+        Variable = "VARIABLE",
+        String = "STRING",
+        Number = "NUMBER",
+        /// An expression that is too long to be told.
+        Expression = "EXPRESSION",
+        /// A block of statements.
+        Body = "BODY",
+    }
+);
+
+/// One word of a form.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Token {
+    /// A keyword, an operator, punctuation or a well-known name of the standard library.
+    Kept(Box<str>),
+    /// The `number`th different thing of its kind in the pattern, from 1; the first is written without its number.
+    Hole { kind: Placeholder, number: u16 },
+}
+
+/// A sequence of tokens. Broken and fixed form of a pattern number their placeholders together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Form(Vec<Token>);
+
+/// Why a text is no form.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BadForm {
+    #[error("{0} tokens; a form has at most {MAX_TOKENS}")]
+    TooLong(usize),
+    #[error("tokens are separated by one space")]
+    Spacing,
+    #[error("{0:?} is a placeholder without a number that it could have")]
+    Number(String),
+}
+
+impl Form {
+    /// # Errors
+    /// With more than [`MAX_TOKENS`] tokens.
+    pub fn new(tokens: Vec<Token>) -> Result<Self, BadForm> {
+        if tokens.len() > MAX_TOKENS {
+            return Err(BadForm::TooLong(tokens.len()));
+        }
+        Ok(Self(tokens))
+    }
+
+    pub fn tokens(&self) -> &[Token] {
+        &self.0
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kept(text) => f.write_str(text),
+            Self::Hole { kind, number: 0 | 1 } => f.write_str(kind.word()),
+            Self::Hole { kind, number } => write!(f, "{}_{number}", kind.word()),
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, token) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str(" ")?;
+            }
+            write!(f, "{token}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Token {
+    type Err = BadForm;
+
+    fn from_str(text: &str) -> Result<Self, BadForm> {
+        for &kind in Placeholder::ALL {
+            let Some(rest) = text.strip_prefix(kind.word()) else { continue };
+            let bad = || BadForm::Number(text.to_owned());
+            let number = match rest.strip_prefix('_') {
+                None if rest.is_empty() => 1,
+                None => continue,
+                Some(digits) if digits.starts_with(['0', '+']) || digits == "1" => return Err(bad()),
+                Some(digits) => digits.parse().map_err(|_| bad())?,
+            };
+            return Ok(Self::Hole { kind, number });
+        }
+        Ok(Self::Kept(text.into()))
+    }
+}
+
+impl FromStr for Form {
+    type Err = BadForm;
+
+    fn from_str(text: &str) -> Result<Self, BadForm> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        // Counted before anything is kept of a text of any length.
+        let count = text.split(' ').count();
+        if count > MAX_TOKENS {
+            return Err(BadForm::TooLong(count));
+        }
+        if text.split(' ').any(|token| token.is_empty() || token.contains(|c: char| c.is_whitespace() || c.is_control())) {
+            return Err(BadForm::Spacing);
+        }
+        text.split(' ').map(Token::from_str).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("")]
+    #[case("if VARIABLE . len ( ) == NUMBER BODY")]
+    #[case("FUNCTION_NAME ( VARIABLE , VARIABLE_2 )")]
+    fn a_form_is_read_back_as_written(#[case] text: &str) {
+        assert_eq!(text.parse::<Form>().map(|form| form.to_string()).as_deref(), Ok(text));
+    }
+
+    #[rstest]
+    #[case::two_spaces("a  b")]
+    #[case::a_line_end("a\nb")]
+    #[case::a_control_byte("a \u{1b}[2J")]
+    #[case::the_first_by_number("VARIABLE_1")]
+    #[case::no_number("VARIABLE_x")]
+    #[case::a_number_that_is_too_large("VARIABLE_70000")]
+    fn what_is_no_form_is_refused(#[case] text: &str) {
+        assert!(text.parse::<Form>().is_err(), "{text:?}");
+    }
+
+    #[test]
+    fn a_form_has_a_longest_length() {
+        assert_eq!("a ".repeat(MAX_TOKENS + 1).trim_end().parse::<Form>(), Err(BadForm::TooLong(MAX_TOKENS + 1)));
+    }
+}

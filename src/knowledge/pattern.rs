@@ -1,0 +1,143 @@
+//! A pattern: an abstract mistake with its cure, or an abstract piece of code about which nobody wants to hear.
+//!
+//! Invariant: counts of different origins never add up twice: each origin counts by itself, and merging takes the larger
+//! count of each (a grow-only counter).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::form::Form;
+use crate::domain::{Kind, PatternId, Time, word_enum};
+
+word_enum!(
+    /// What a pattern says of code like its broken form.
+    Stance {
+        /// It was wrong before, and became the fixed form.
+        Mistake = "mistake",
+        /// It was reported before, and dismissed: there is no fixed form.
+        FalseAlarm = "false_alarm",
+    }
+);
+word_enum!(
+    /// What the edit from the broken to the fixed form does. Found by comparing the forms.
+    EditKind {
+        WrongOperator = "wrong_operator",
+        WrongCondition = "wrong_condition",
+        MissingCheck = "missing_check",
+        WrongArgument = "wrong_argument",
+        MissingArgument = "missing_argument",
+        WrongCall = "wrong_call",
+        WrongValue = "wrong_value",
+        WrongType = "wrong_type",
+        MissingStatement = "missing_statement",
+        NeedlessStatement = "needless_statement",
+        MissingErrorHandling = "missing_error_handling",
+        Other = "other",
+    }
+);
+word_enum!(
+    /// Where a pattern came from first.
+    Origin {
+        /// From findings, fixes, dismissals or history on this machine.
+        Learned = "learned",
+        /// Came with revdeck.
+        Base = "base",
+        /// From a file that somebody exported.
+        Imported = "imported",
+    }
+);
+word_enum!(
+    /// How something was learned; of each the weight in `confidence`.
+    Evidence {
+        /// A later review confirmed that the finding is gone, and this edit is why.
+        Addressed = "addressed",
+        /// A person put a suggestion or a fix into the files.
+        Applied = "applied",
+        /// A person dismissed the finding with a reason.
+        Dismissed = "dismissed",
+        /// A commit of the history that says it fixes something.
+        History = "history",
+        /// Curated.
+        Curated = "curated",
+    }
+);
+
+/// What one origin has seen of a pattern. Only grows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    /// Times the edit, or the dismissal, was seen.
+    pub frequency: u32,
+    /// Times that it was raised because of the pattern, and the finding was addressed (of a false alarm: dismissed).
+    #[serde(default)]
+    pub successes: u32,
+    /// Times that it was raised, and the finding was dismissed (of a false alarm: addressed).
+    #[serde(default)]
+    pub failures: u32,
+}
+
+/// What was raised and how it ended, in a month.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Month {
+    pub successes: u32,
+    pub failures: u32,
+}
+
+/// One pattern of a language.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pattern {
+    pub id: PatternId,
+    /// The language's name, see [`super::names`].
+    pub language: String,
+    pub stance: Stance,
+    pub edit: EditKind,
+    /// What sort of finding it was learned from, or would be raised as.
+    pub kind: Kind,
+    /// One line made from the forms.
+    pub description: String,
+    /// [`Form`]s, as written.
+    pub broken: String,
+    /// Empty where code is to go, and of a false alarm.
+    #[serde(default)]
+    pub fixed: String,
+    /// What to do, one line made from the forms.
+    #[serde(default)]
+    pub instruction: String,
+    pub evidence: Evidence,
+    pub origin: Origin,
+    /// By origin: a random id of the machine that counted, or `base`.
+    pub counts: BTreeMap<String, Count>,
+    pub first_seen: Time,
+    pub last_seen: Time,
+    /// Where code matched last is not kept, only when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_matched: Option<Time>,
+    /// By month, as in `2026-11`; the newest 24.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub months: BTreeMap<String, Month>,
+    /// Other kinds of finding that the same edit did away with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<Kind>,
+    /// The pattern that stands for a group of similar ones; absent for that one itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<PatternId>,
+    /// Kept, and not used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub muted: bool,
+}
+
+impl Pattern {
+    /// All origins together.
+    pub fn count(&self) -> Count {
+        self.counts.values().fold(Count::default(), |sum, count| Count {
+            frequency: sum.frequency.saturating_add(count.frequency),
+            successes: sum.successes.saturating_add(count.successes),
+            failures: sum.failures.saturating_add(count.failures),
+        })
+    }
+
+    /// The forms as tokens; none if they are none, which the gate refuses.
+    pub fn forms(&self) -> Option<(Form, Form)> {
+        Some((self.broken.parse().ok()?, self.fixed.parse().ok()?))
+    }
+}
