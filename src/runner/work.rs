@@ -85,9 +85,6 @@ impl Runner {
             if record.status != RunStatus::Pending {
                 return Ok(Claim::Over);
             }
-            if self.must_wait(&record) {
-                return Ok(Claim::NoSlot);
-            }
             let view = locked.view()?;
             let mut busy = 0;
             for row in known::rows(&view).filter(|row| row.status.is_working() && row.id != run.as_str()) {
@@ -98,7 +95,7 @@ impl Runner {
             if let Err(error) = self.store.started_well(run) {
                 tracing::warn!(%run, %error, "starts that came to nothing go on to be counted");
             }
-            if busy >= self.settings.max_parallel_runs.max(1) {
+            if busy >= self.settings.max_parallel_runs.max(1) || self.must_wait(&record) {
                 // As the run's lock: under the store's, so that whoever ends next finds the run startable.
                 process::unlock_input();
                 return Ok(Claim::NoSlot);

@@ -110,3 +110,22 @@ fn starts_that_find_no_slot_are_not_held_against_a_run() {
     place.revdeck(&["runs"]);
     wait_for("the end", || Some(place.run(&run)).filter(|run| run.status == RunStatus::Completed));
 }
+
+#[test]
+fn starts_that_find_an_older_run_to_wait_for_are_not_held_against_a_run() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let model = place.review(&["--commit", &commit, "--wait"]);
+    let store = place.store();
+    let older = like(&place, &model, BAD, |record| record.status = RunStatus::Reviewing);
+    let worker = store.lock_run(&older).expect("readable").expect("free");
+    let run = like(&place, &model, OTHER, |record| {
+        pending(record);
+        record.waits_for = Some(older.clone());
+    });
+    drop(store.lock_start(&run).expect("readable").expect("free").begin().expect("writable"));
+    place.revdeck(&["worker", run.as_str()]);
+    assert_eq!(place.run(&run).status, RunStatus::Pending);
+    assert_eq!(store.lock_start(&run).expect("readable").expect("free").earlier(), 0);
+    drop(worker);
+}
