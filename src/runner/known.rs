@@ -97,7 +97,7 @@ impl Runner {
         if record.error_class.is_none() {
             return Ok(Extent::Whole);
         }
-        let Some(from) = &record.carried_over_from else { return Ok(Extent::Partial) };
+        let Some(from) = &record.resumed_from else { return Ok(Extent::Partial) };
         let (Some(before), Some(now)) = (self.store.output(from)?, self.store.output(&record.run_id)?) else {
             return Ok(Extent::Partial);
         };

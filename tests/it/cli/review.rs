@@ -250,6 +250,25 @@ fn what_stays_unreadable_is_tried_twice_and_then_only_by_force() {
     assert_eq!(ask(&[], DONE)["run"]["run_id"], forced["run"]["run_id"], "a whole one is an answer");
 }
 
+/// What was carried over from another review is no attempt at this one.
+#[test]
+fn what_another_review_could_not_read_either_is_tried_again() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.write("wide.py", wide_function("wide"));
+    test.commit("two findings");
+    let restore = lose(&test, "wide.py");
+    let ask = || json(&test, &["review", "--all", "--wait", "--format", "json"], INCOMPLETE);
+    let first = ask();
+    restore();
+    test.write("fine.py", "x = 0\n");
+    test.commit("more");
+    let _restore = lose(&test, "wide.py");
+    let second = ask();
+    assert_eq!(second["run"]["carried_over_from"], first["run"]["run_id"], "{second}");
+    assert_eq!(ask()["decision"]["action"], "resume");
+}
+
 #[test]
 fn another_file_unreadable_is_another_attempt() {
     let test = TestEnvironment::new();
