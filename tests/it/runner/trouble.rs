@@ -129,3 +129,23 @@ fn starts_that_find_an_older_run_to_wait_for_are_not_held_against_a_run() {
     assert_eq!(store.lock_start(&run).expect("readable").expect("free").earlier(), 0);
     drop(worker);
 }
+
+#[test]
+fn who_waits_for_a_run_begins_when_it_is_paused() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let model = place.review(&["--commit", &commit, "--wait"]);
+    let older = like(&place, &model, BAD, |record| {
+        (record.status, record.reviewer) = (RunStatus::Reviewing, "of turns".to_owned());
+    });
+    let worker = place.store().lock_run(&older).expect("readable").expect("free");
+    let run = like(&place, &model, OTHER, |record| {
+        pending(record);
+        record.waits_for = Some(older.clone());
+    });
+    place.revdeck(&["runs"]);
+    assert!(!place.store().is_starting(&run).expect("readable"));
+    place.revdeck(&["pause", older.as_str()]);
+    assert_eq!(place.ended(&run).status, RunStatus::Completed);
+    drop(worker);
+}
