@@ -293,7 +293,7 @@ impl Runner {
             }
             _ => {}
         }
-        locked.begin_run(&record.run_id)?;
+        self.begin_run(locked, &record.run_id)?;
         if status == RunStatus::Pending {
             self.repo.keep(&record.run_id, &record.snapshot_commit)?;
         }
