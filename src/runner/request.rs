@@ -7,7 +7,7 @@ use super::identity::Identity;
 use super::start::Waiting;
 use super::{Requested, ReviewRequest, Runner, RunnerError, known, process};
 use crate::domain::{
-    CancelReason, Coverage, FindingCounts, Fix, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
+    CancelReason, Coverage, FindingCounts, Fix, FixId, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
 use crate::policy::supersede::{FinishRule, Verdict};
@@ -24,6 +24,8 @@ struct Asked<'a> {
     wish: &'a policy::Request,
     snapshot: &'a Snapshot,
     triage_bytes: u64,
+    /// The fix whose patch it is about.
+    follow_up_of: Option<&'a FixId>,
 }
 
 /// What came of one try under the store's lock.
@@ -54,7 +56,7 @@ impl Runner {
         let triage_bytes = self.store.triage_bytes()?;
         let snapshot = self.freeze(request)?;
         let wish = self.wish(request, &identity, &snapshot);
-        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: None };
         let mut dead = Dead::SettleFirst;
         let (requested, view) = loop {
             let tried = self.store.locked_as(|locked| self.under_lock(locked, &asked, dead))?;
@@ -87,7 +89,7 @@ impl Runner {
             worktree: String::new(),
             ..wish
         };
-        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(&fix.fix_id) };
         let decision = Decision {
             action: Action::Launch { supersedes: Vec::new() },
             reason: format!("reviews the patch of {}", fix.fix_id),
@@ -95,11 +97,7 @@ impl Runner {
             older: Vec::new(),
             duplicate_of: None,
         };
-        self.store.locked_as(|locked| {
-            let run = self.create(locked, &asked, &decision)?;
-            // Still under the lock that a worker needs to begin it.
-            Ok(locked.note_on_run(&run.run_id, |run| run.follow_up_of = Some(fix.fix_id.clone()))?)
-        })
+        self.store.locked_as(|locked| self.create(locked, &asked, &decision))
     }
 
     fn wish(&self, request: &ReviewRequest, identity: &Identity, snapshot: &Snapshot) -> policy::Request {
@@ -222,7 +220,7 @@ impl Runner {
 
     /// Appends the new run's first line; its snapshot is kept before anybody can read about it.
     fn create(&self, locked: &Locked<'_>, asked: &Asked<'_>, decision: &Decision) -> Result<RunRecord, RunnerError> {
-        let Asked { request, wish, snapshot, triage_bytes } = *asked;
+        let Asked { request, wish, snapshot, triage_bytes, follow_up_of } = *asked;
         let now = self.ambient.now();
         let status = if decision.action == Action::Skip { RunStatus::Skipped } else { RunStatus::Pending };
         let epoch = self.store.advance_epoch()?;
@@ -251,7 +249,7 @@ impl Runner {
             attempt: 0,
             paused: false,
             follow_up_count: 0,
-            follow_up_of: None,
+            follow_up_of: follow_up_of.cloned(),
             phase_timings: PhaseTimings::default(),
             prompt_estimate: wish.prompt_estimate,
             tokens: Usage::default(),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{findings, fix, gits_own, id_of, json, out, run, status_of};
 use crate::env::TestEnvironment;
-use crate::runner::place::wait_for;
+use crate::runner::place::{Place, wait_for};
 
 /// A function with too many parameters: a finding without an exact suggestion.
 const WIDE: &str = "def f(a, b, c, d, e, f, g, h):\n    return call(a, b, c, d, e, f, g, h)\n";
@@ -108,6 +108,10 @@ fn what_a_program_changes_in_the_copy_is_offered_reviewed_and_applied() {
     assert_eq!(status(&test), "");
     assert!(!test.repo().join("new").exists(), "folders that were made for it go as well");
     assert_eq!(gits_own(&test), before);
+    // Nobody who reads along takes it for a review like any other, at no moment.
+    let lines = Place { test }.lines();
+    let of_review: Vec<_> = lines.iter().filter(|line| line.run_id.as_str() == review).collect();
+    assert!(!of_review.is_empty() && of_review.iter().all(|line| line.follow_up_of.is_some()));
 }
 
 #[rstest]
