@@ -36,10 +36,10 @@ struct Cockpit {
 
 impl Cockpit {
     fn open(test: &TestEnvironment) -> Self {
-        Self::open_with(test, "true")
+        Self::open_with(test, &[("EDITOR", "true")])
     }
 
-    fn open_with(test: &TestEnvironment, editor: &str) -> Self {
+    fn open_with(test: &TestEnvironment, variables: &[(&str, &str)]) -> Self {
         let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_revdeck"));
@@ -50,7 +50,9 @@ impl Cockpit {
             command.env(name, value.unwrap_or_default());
         }
         command.env("TERM", "xterm-256color");
-        command.env("EDITOR", editor);
+        for (name, value) in variables {
+            command.env(name, value);
+        }
         let settings = settings_of(pair.master.as_ref());
         let child = pair.slave.spawn_command(command).expect("revdeck starts");
         let mut output = pair.master.try_clone_reader().expect("a reader");
@@ -367,7 +369,7 @@ fn an_empty_repository_says_so() {
 fn an_editor_has_the_terminal_to_itself() {
     let test = repository();
     assert!(test.revdeck(&["review", "--wait"]).status.success());
-    let mut cockpit = Cockpit::open_with(&test, "sh -c 'read line; echo \"$line $0 $1\" > edited'");
+    let mut cockpit = Cockpit::open_with(&test, &[("EDITOR", "sh -c 'read line; echo \"$line $0 $1\" > edited'")]);
     cockpit.wait_for("History");
     cockpit.press("e");
     cockpit.wait("the main screen", |screen| !screen.contains("History"));
@@ -411,6 +413,24 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     let Watcher::Known(second) = store(&test).watcher().expect("asked") else { panic!("nobody watches") };
     assert_ne!(second.pid, watching.pid);
     crate::runner::place::signal(second.pid, rustix::process::Signal::KILL);
+    cockpit.wait("an end", |screen| !watched(screen));
+}
+
+/// A cockpit that git started, as from an alias: what git says of the moment is not what a watcher goes on to believe.
+#[test]
+fn a_watcher_knows_nothing_of_a_git_that_started_the_cockpit() {
+    let test = repository();
+    let said = [("GIT_PREFIX", "below/"), ("GIT_CONFIG_PARAMETERS", "'core.abbrev=7'")];
+    let mut cockpit = Cockpit::open_with(&test, &said);
+    cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
+    let watched = |screen: &str| screen.lines().next().is_some_and(|line| line.contains("watching"));
+    cockpit.press("w");
+    cockpit.wait("the header", watched);
+    let Watcher::Known(watching) = store(&test).watcher().expect("asked") else { panic!("nobody watches") };
+    let environment = std::fs::read(format!("/proc/{}/environ", watching.pid)).expect("it is there");
+    let environment = String::from_utf8_lossy(&environment);
+    assert!(environment.contains("REVDECK_HOME=") && said.iter().all(|(name, _)| !environment.contains(name)));
+    cockpit.press("w");
     cockpit.wait("an end", |screen| !watched(screen));
 }
 

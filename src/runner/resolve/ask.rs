@@ -1,10 +1,8 @@
 //! A wish for a fix becomes a record and a worker; dead workers are noticed here.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use super::{FixError, FixRequest, exact};
-use crate::config::Paths;
 use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, RunId, Usage};
 use crate::git::Repo;
 use crate::runner::{Runner, RunnerError, process};
@@ -124,21 +122,9 @@ impl Runner {
     }
 
     fn start_fixer(&self, fix: &FixId, lock: std::fs::File) -> Result<(), RunnerError> {
-        let program =
-            process::program().map_err(|source| RunnerError::Spawn { program: "revdeck".to_owned(), source })?;
-        let arguments = [OsString::from("fixer"), OsString::from(fix.as_str())];
-        let log = process::log(&self.paths.logs, crate::runner::start::LOG);
-        let mut command = process::detached(&program, &arguments, &self.repo.root(), lock, log);
-        if let Some(home) = self.paths.home() {
-            command.env(Paths::HOME_VARIABLE, home);
-        }
-        let child = command.spawn();
-        // The lock is the worker's from here on.
-        drop(command);
-        let mut child =
-            child.map_err(|source| RunnerError::Spawn { program: program.display().to_string(), source })?;
-        let reaper = std::thread::Builder::new().name("fixer-reaper".to_owned()).stack_size(64 * 1024);
-        let _ = reaper.spawn(move || child.wait());
+        let arguments = ["fixer", fix.as_str()];
+        let root = self.repo.root();
+        process::reap(process::ourselves(&self.repo, &self.paths, &root, &arguments, lock, crate::runner::start::LOG)?);
         Ok(())
     }
 

@@ -79,13 +79,23 @@ fn a_run_is_reviewed_although_its_worktree_is_gone_or_something_else() {
     let elsewhere = place.test.home().join("elsewhere");
     let made = place.test.command("git").args(["init", "-q"]).arg(&elsewhere).status().expect("git starts");
     assert!(made.success());
-    for (id, worktree) in [(BAD, elsewhere), (OTHER, place.test.home().join("gone"))] {
-        let run = like(&place, &model, id, |record| {
-            pending(record);
-            record.worktree = worktree.to_string_lossy().into_owned();
-        });
-        place.revdeck(&["runs"]);
-        assert_eq!(place.ended(&run).status, RunStatus::Completed, "{}", worktree.display());
+    let gone = place.test.home().join("gone");
+    // Also when whoever starts it was told where the repository is.
+    let told = place.test.repo().join(".git");
+    let mut before = model.clone();
+    for (tens, git_dir) in [("2", ""), ("3", told.to_str().expect("a name"))] {
+        for (id, worktree) in [(BAD, &elsewhere), (OTHER, &gone)] {
+            // A worker that is about to end would start it, too.
+            wait_for("the worker's end", || (!place.store().is_starting(&before).expect("readable")).then_some(()));
+            let run = like(&place, &model, &id.replace("1C0", &format!("1C{tens}")), |record| {
+                pending(record);
+                record.worktree = worktree.to_string_lossy().into_owned();
+            });
+            let mut command = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
+            assert!(command.arg("runs").env("GIT_DIR", git_dir).output().expect("revdeck starts").status.success());
+            assert_eq!(place.ended(&run).status, RunStatus::Completed, "{git_dir} {}", worktree.display());
+            before = run;
+        }
     }
 }
 
