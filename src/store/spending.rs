@@ -1,7 +1,7 @@
 //! What reviews by models have cost, across all repositories of a user: the base of the budget of a day.
 //!
 //! `<state>/spending.ndjson`: one line per paid answer, appended and synced before the next one is asked for. It tells
-//! tokens and money and nothing about code.
+//! tokens and money and nothing about code. Workers of several repositories write it: whoever does holds its lock.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,11 @@ impl Spending {
         let mut line =
             serde_json::to_vec(paid).map_err(|source| StoreError::Encode { what: "a paid answer", source })?;
         line.push(b'\n');
-        files::append(&self.path, &line, Sync::Now)
+        let file = files::open_append(&self.path)?;
+        file.lock().map_err(StoreError::io("lock", &self.path))?;
+        let appended = files::append_to(&file, &self.path, &line, Sync::Now);
+        let _ = file.unlock();
+        appended.map(drop)
     }
 
     /// What was paid since `from`. Lines that cannot be read count nothing.
@@ -78,6 +82,8 @@ impl Spending {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
@@ -100,5 +106,39 @@ mod tests {
         })
         .expect("written");
         assert_eq!(spending.since(since).expect("a total"), Total { tokens: 200, cost: 1.0 });
+    }
+
+    /// What stands there without a line end while somebody writes is not sealed by the next who does.
+    #[test]
+    fn whoever_appends_waits_for_whoever_writes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spending = Spending::open(folder.path());
+        let paid = Paid {
+            at: Time::UNIX_EPOCH,
+            run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
+            turn: 1,
+            reviewer: "m".to_owned(),
+            tokens: 1,
+            cost: 0.0,
+        };
+        let line = serde_json::to_string(&paid).expect("a line") + "\n";
+        let (first, rest) = line.split_at(line.len() / 2);
+        let mut file = files::open_append(&folder.path().join("spending.ndjson")).expect("a file");
+        let mut written = 0;
+        std::thread::scope(|scope| {
+            let appends = scope.spawn(|| (0..64).try_for_each(|_| spending.append(&paid)));
+            while !appends.is_finished() {
+                file.lock().expect("locked");
+                file.write_all(first.as_bytes()).expect("written");
+                file.write_all(rest.as_bytes()).expect("written");
+                file.unlock().expect("unlocked");
+                written += 1;
+                std::thread::yield_now();
+            }
+            appends.join().expect("no panic").expect("appended");
+        });
+        let text = std::fs::read_to_string(folder.path().join("spending.ndjson")).expect("a file");
+        assert!(text.lines().all(|here| here == line.trim_end()), "torn lines");
+        assert_eq!(text.lines().count(), 64 + written);
     }
 }
