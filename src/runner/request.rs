@@ -91,7 +91,7 @@ impl Runner {
         };
         let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(&fix.fix_id) };
         let decision = Decision {
-            action: Action::Launch { supersedes: Vec::new() },
+            action: Action::Launch,
             reason: format!("reviews the patch of {}", fix.fix_id),
             saved_token_estimate: 0,
             older: Vec::new(),
@@ -186,9 +186,8 @@ impl Runner {
                     None => self.create(locked, asked, &decision)?,
                 }
             }
-            Action::Adopt { run, .. } => self.stand_again(locked, run, asked, &decision)?,
-            Action::Reuse { run, .. } => self.stand_again(locked, run, asked, &decision)?,
-            Action::Launch { .. } | Action::Resume { .. } => self.create(locked, asked, &decision)?,
+            Action::Adopt { run } | Action::Reuse { run } => self.stand_again(locked, run, asked, &decision)?,
+            Action::Launch | Action::Resume { .. } => self.create(locked, asked, &decision)?,
         };
         self.tell_older(locked, &decision, &run.run_id);
         if matches!(decision.action, Action::Reuse { .. }) {
@@ -202,13 +201,13 @@ impl Runner {
         let run = &requested.run;
         let added = match &requested.decision.action {
             // One that waits is started by whoever ends what it waits for.
-            Action::Launch { .. } | Action::Resume { .. } if self.must_wait(run) => None,
-            Action::Launch { .. } | Action::Resume { .. } => {
+            Action::Launch | Action::Resume { .. } if self.must_wait(run) => None,
+            Action::Launch | Action::Resume { .. } => {
                 Some(Waiting { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
             }
             Action::Adopt { .. } | Action::Reuse { .. } | Action::Skip => None,
         };
-        self.start_next(view, added, requested.decision.action.supersedes())?;
+        self.start_next(view, added, &requested.decision.supersedes())?;
         Ok(())
     }
 
@@ -284,7 +283,7 @@ impl Runner {
                 record.summary = decision.reason.clone();
                 record.reused_from.clone_from(&decision.duplicate_of);
             }
-            Action::Resume { from, .. } => {
+            Action::Resume { from } => {
                 record.resumed_from = Some(from.clone());
                 record.carried_over_from = Some(from.clone());
                 record.attempt = self.store.run(from)?.map_or(0, |earlier| earlier.attempt);

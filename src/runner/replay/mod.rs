@@ -215,14 +215,14 @@ impl Stage<'_> {
         self.played.requests += 1;
         self.played.tokens_in_full += self.meter.full(&run)?;
         let counted = match requested.decision.action {
-            Action::Launch { .. } => &mut self.played.launched,
+            Action::Launch => &mut self.played.launched,
             Action::Resume { .. } => &mut self.played.resumed,
             Action::Adopt { .. } => &mut self.played.adopted,
             Action::Reuse { .. } => &mut self.played.reused,
             Action::Skip => &mut self.played.skipped,
         };
         *counted += 1;
-        if matches!(requested.decision.action, Action::Launch { .. } | Action::Resume { .. }) {
+        if matches!(requested.decision.action, Action::Launch | Action::Resume { .. }) {
             self.launched.push(run.run_id.clone());
             self.going.push(run.run_id.clone());
         }

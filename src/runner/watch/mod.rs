@@ -480,7 +480,7 @@ impl Watch {
         }
         let (run, reason) = (&requested.run, &requested.decision.reason);
         let said = match &requested.decision.action {
-            Action::Launch { .. } => format!("reviewing {} ({})", run.scope, run.run_id),
+            Action::Launch => format!("reviewing {} ({})", run.scope, run.run_id),
             Action::Resume { .. } => format!("reviewing {} ({}): {reason}", run.scope, run.run_id),
             Action::Adopt { .. } | Action::Reuse { .. } | Action::Skip => reason.clone(),
         };
