@@ -3,7 +3,6 @@
 //! `<state>/spending.ndjson`: one line per paid answer, appended and synced before the next one is asked for. It tells
 //! tokens and money and nothing about code. Workers of several repositories write it: whoever does holds its lock.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -38,9 +37,6 @@ pub struct Spending {
     path: PathBuf,
 }
 
-/// A clock may be set back: lines are looked at until so many in a row are too old.
-const TOO_OLD: usize = 64;
-
 impl Spending {
     /// In this state folder.
     pub fn open(state: &Path) -> Self {
@@ -61,21 +57,11 @@ impl Spending {
     /// What was paid since `from`. Lines that cannot be read count nothing.
     pub fn since(&self, from: Time) -> Result<Total, StoreError> {
         let mut total = Total::default();
-        let Some(file) = files::open_read(&self.path)? else { return Ok(total) };
-        let mut old = 0;
-        lines::backwards(&file, |line| {
-            if let Ok(paid) = serde_json::from_slice::<Paid>(line) {
-                if paid.at >= from {
-                    total.tokens = total.tokens.saturating_add(paid.tokens);
-                    total.cost += paid.cost;
-                    old = 0;
-                } else {
-                    old += 1;
-                }
-            }
-            if old > TOO_OLD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })
-        .map_err(StoreError::io("read", &self.path))?;
+        let count = |paid: Paid| {
+            total.tokens = total.tokens.saturating_add(paid.tokens);
+            total.cost += paid.cost;
+        };
+        lines::since(&self.path, from, |paid| paid.at, count)?;
         Ok(total)
     }
 }
