@@ -191,7 +191,7 @@ impl Runner {
         };
         self.tell_older(locked, &decision, &run.run_id);
         if matches!(decision.action, Action::Reuse { .. }) {
-            self.fold(locked, &run)?;
+            self.fold(locked, &run.run_id)?;
         }
         Ok(Tried::Requested(Box::new(Requested { decision, run }), view))
     }
@@ -364,17 +364,15 @@ impl Runner {
     }
 
     /// Marks the ended runs that `standing` replaces, so that a list can fold them under it.
-    pub(super) fn fold(&self, locked: &Locked<'_>, standing: &RunRecord) -> Result<(), StoreError> {
+    pub(super) fn fold(&self, locked: &Locked<'_>, standing: &RunId) -> Result<(), StoreError> {
         let view = locked.view()?;
-        let scope = standing.scope.to_string();
-        let mut target = known::of_record(standing, &scope);
-        target.superseded_by = "";
+        let Some(target) = known::rows(&view).find(|row| row.id == standing.as_str()) else { return Ok(()) };
         let known: Vec<KnownRun<'_>> = known::rows(&view)
-            .filter(|row| row.scope == scope && row.superseded_by.is_empty())
+            .filter(|row| row.scope == target.scope && row.superseded_by.is_empty())
             .map(|row| known::of_row(&row))
             .collect();
-        for older in policy::replaced_by(&target, &known) {
-            locked.update_run(&older, self.ambient.now(), |run| run.superseded_by = Some(standing.run_id.clone()))?;
+        for older in policy::replaced_by(&known::of_row(&target), &known) {
+            locked.update_run(&older, self.ambient.now(), |run| run.superseded_by = Some(standing.clone()))?;
         }
         Ok(())
     }

@@ -115,7 +115,7 @@ impl Runner {
         self.store.locked_as(|locked| {
             let record = locked.update_run(run, self.ambient.now(), change)?;
             if record.status == RunStatus::Completed {
-                self.fold(locked, &record)?;
+                self.fold(locked, run)?;
             }
             Ok(record)
         })
