@@ -55,7 +55,8 @@ impl Worker<'_> {
             Err(RunnerError::Reviewer(error)) if error.cancelled => {
                 let reason = self.asked.look().unwrap_or(CancelReason::UserStop);
                 self.buffer.push(RunEvent::CancelAsked { reason });
-                let outcome = Replayed::of(events()).outcome(settle::status_of(reason), "it had asked nothing yet");
+                let outcome =
+                    Replayed::of(events()).outcome(settle::ended_as(Some(reason)), "it had asked nothing yet");
                 return Ok(Outcome { cancel: Some(reason), ..outcome });
             }
             Err(RunnerError::Reviewer(error)) => {
@@ -180,7 +181,7 @@ impl Worker<'_> {
         if let Some(reason) = self.asked.look() {
             return Ok(Some(reason));
         }
-        let free = talk.opened.facts.price.as_ref().is_some_and(|price| price.is_free());
+        let free = talk.opened.facts.is_free();
         match self.runner.day_is_spent()?.filter(|_| !free) {
             None => Ok(None),
             Some(text) => {
@@ -254,7 +255,7 @@ impl Worker<'_> {
             tokens: response.usage.total(),
             cost,
         };
-        let free = opened.facts.price.as_ref().is_some_and(|price| price.is_free());
+        let free = opened.facts.is_free();
         if !free && let Err(error) = self.runner.spending().append(&paid) {
             // The run's own account still has it.
             tracing::warn!(run = %self.record.run_id, %error, "what was paid is missing from the account of the day");

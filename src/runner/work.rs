@@ -398,7 +398,7 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     fn new(runner: &'a Runner, run: RunId) -> Self {
-        let file = runner.store.root().join("runs.ndjson");
+        let file = runner.store.runs_path();
         Self { runner, run, file, looked: Cell::new(None), size: Cell::new(0), answer: Cell::new(None) }
     }
 

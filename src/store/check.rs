@@ -121,13 +121,7 @@ impl Store {
         let report = self.check(Mode::Repair)?;
         if report.problems.iter().any(|problem| problem.repaired) {
             // The derived tables remember what could not be read: the next reader makes them anew.
-            let path = self.checkpoint_path();
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(StoreError::io("remove", &path)(error));
-                }
-                _ => {}
-            }
+            files::remove(&self.checkpoint_path())?;
         }
         Ok(report)
     }

@@ -218,13 +218,6 @@ impl Store {
         Ok(said)
     }
 
-    /// The last thing said about a finding, and where in `triage.ndjson` its line begins.
-    pub fn last_disposition(&self, id: &FindingId) -> Result<Option<(u64, Disposition)>, StoreError> {
-        let finder = memchr::memmem::Finder::new(id.as_str().as_bytes());
-        let said = self.read_triage_places(|line| finder.find(line).is_some())?;
-        Ok(said.into_iter().rev().find(|(_, line)| line.finding_id == *id))
-    }
-
     /// Bytes of `triage.ndjson`: what is said from here on stands at or behind this place.
     pub fn triage_bytes(&self) -> Result<u64, StoreError> {
         let path = self.triage_path();

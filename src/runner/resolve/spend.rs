@@ -66,7 +66,7 @@ impl Runner {
         (material, facts, wanted): (&Material, &ModelFacts, &Wanted<'_>),
         made: &mut Made,
     ) -> Result<Response, NoPatch> {
-        let free = facts.price.as_ref().is_some_and(|price| price.is_free());
+        let free = facts.is_free();
         if !free {
             self.may_spend(&material.fix, made)?;
         }
