@@ -239,6 +239,14 @@ impl KnownRun<'_> {
             && self.reasoning_effort == request.reasoning_effort
     }
 
+    /// Whether it is under way for a request's lineage, with other code. `scope` is the request's, written.
+    pub fn is_older_sibling(&self, request: &Request, scope: &str) -> bool {
+        (self.status == RunStatus::Pending || self.status.is_working())
+            && self.diff_fingerprint != request.diff_fingerprint
+            && self.same_lineage(scope, &request.branch, &request.worktree, &request.reviewer)
+            && follows_the_code(scope)
+    }
+
     fn same_lineage(&self, scope: &str, branch: &str, worktree: &str, reviewer: &str) -> bool {
         self.scope == scope && self.branch == branch && self.worktree == worktree && self.reviewer == reviewer
     }
@@ -354,16 +362,9 @@ impl Decision {
 /// them; a dead one among them is not resumed.
 fn under_way(request: &Request, known: &[KnownRun<'_>]) -> Vec<(RunId, Verdict)> {
     let scope = request.scope.to_string();
-    if !follows_the_code(&scope) {
-        return Vec::new();
-    }
     let mut older: Vec<(RunId, Verdict)> = known
         .iter()
-        .filter(|run| {
-            (run.status == RunStatus::Pending || run.status.is_working())
-                && run.diff_fingerprint != request.diff_fingerprint
-                && run.same_lineage(&scope, &request.branch, &request.worktree, &request.reviewer)
-        })
+        .filter(|run| run.is_older_sibling(request, &scope))
         .filter_map(|run| {
             let verdict = match (&run.underway, run.ending) {
                 (Some(underway), Ending::NotAsked) => verdict(underway, request.rule),

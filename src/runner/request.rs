@@ -146,8 +146,7 @@ impl Runner {
             if run.liveness == Liveness::Dead && dead == Dead::SettleFirst {
                 return Ok(Tried::DeadWorker);
             }
-            let older = !same && !row.status.is_terminal() && row.scope == scope && row.reviewer == wish.reviewer;
-            if older && row.branch == wish.branch && row.worktree == wish.worktree {
+            if run.is_older_sibling(wish, &scope) {
                 run.underway = self.underway(&row, run.liveness, asked.snapshot)?;
             }
             if same
