@@ -183,6 +183,26 @@ fn a_fault_that_stays_is_offered_with_it_after_the_last_follow_up() {
 }
 
 #[test]
+fn a_patch_that_is_made_again_is_being_made_and_has_no_verdict_of_its_own_yet() {
+    // The second attempt waits until it is let go.
+    let (test, id) = with_agent(
+        "printf 'def f(options):\\n    return call(options, \"ghp_x8Kq2mVb7TzR4nLw9YcJ1sDf6HgP3aEo5UiX\")\\n' > wide.py\n\
+         if [ -e \"$HOME/prompt-1\" ]; then touch \"$HOME/again\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; fi",
+    );
+    let home = test.home().parent().expect("a folder").to_owned();
+    let fix_id = id_of(&json(&test, &["fix", &id, "--format", "json"], 0)["fix"]);
+    wait_for("the second attempt", || home.join("again").exists().then_some(()));
+    let listed = json(&test, &["fixes", "--format", "json"], 0);
+    assert_eq!(listed["fixes"][0]["status"], "working", "{listed}");
+    run(&test, &["fix", "drop", &fix_id], 0);
+    std::fs::write(home.join("go"), "").expect("a file");
+    wait_for("the end of the worker", || {
+        let listed = json(&test, &["fixes", "--format", "json"], 0);
+        (listed["fixes"][0]["status"] == "dropped").then_some(())
+    });
+}
+
+#[test]
 fn a_killed_worker_leaves_nothing_behind_but_its_record() {
     let (test, id) = with_agent(&format!("echo $$ > \"$HOME/running\"; {NARROW}; while true; do sleep 0.05; done"));
     let started = json(&test, &["fix", &id, "--format", "json"], 0);
