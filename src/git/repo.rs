@@ -84,19 +84,6 @@ impl Repo {
         Repository::discover(self.root()).is_ok_and(|found| found.path() == self.inner.path())
     }
 
-    /// Whether git makes commits one after the other: a rebase, or `git am`.
-    pub fn is_rebasing(&self) -> bool {
-        use git2::RepositoryState as State;
-        matches!(
-            self.inner.state(),
-            State::Rebase
-                | State::RebaseInteractive
-                | State::RebaseMerge
-                | State::ApplyMailbox
-                | State::ApplyMailboxOrRebase
-        )
-    }
-
     /// Short name of the branch; empty when detached; the future branch's name when unborn.
     pub fn branch(&self) -> String {
         let Ok(head) = self.inner.find_reference("HEAD") else { return String::new() };

@@ -12,7 +12,7 @@ use std::process::Stdio;
 
 use super::{Requested, ReviewRequest, Runner, RunnerError, process};
 use crate::config::Paths;
-use crate::domain::{Movement, Scope, Source, Time, text};
+use crate::domain::{Movement, Operation, Scope, Source, Time, text};
 use crate::git::Repo;
 use crate::policy::Why;
 
@@ -51,7 +51,7 @@ pub enum AfterCommit {
 /// Has a process of its own ask for a review of the commit that HEAD is.
 pub fn after_commit(folder: &Path, paths: &Paths) -> Result<AfterCommit, RunnerError> {
     let repo = Repo::discover(folder)?;
-    if repo.is_rebasing() {
+    if repo.operation() == Some(Operation::Rebase) {
         return Ok(AfterCommit::Rebasing);
     }
     let program = process::program().map_err(|source| RunnerError::Spawn { program: "revdeck".to_owned(), source })?;

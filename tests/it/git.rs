@@ -813,8 +813,9 @@ fn attributes_come_from_the_snapshot() {
         [".gitattributes", "made/hand.rs", "b.dat: binary", "made/.gitattributes: generated", "made/a.rs: generated"]
     );
     let repo = open(&test);
-    assert_eq!(repo.left_out_reason("made/a.rs", b"1\n"), Some(LeftOutReason::Generated));
-    assert_eq!(repo.left_out_reason("made/hand.rs", b"1\n"), None);
+    let mut judge = repo.judge("HEAD", &filter()).expect("a judge");
+    assert_eq!(judge.reason("made/a.rs", b"1\n"), Some(LeftOutReason::Generated));
+    assert_eq!(judge.reason("made/hand.rs", b"1\n"), None);
     let mut judge = repo.judge("HEAD", &Filter { ignored_paths: vec!["/made/".into()], ..filter() }).expect("a judge");
     assert_eq!(judge.reason("made/hand.rs", b"1\n"), Some(LeftOutReason::Ignored));
 }
