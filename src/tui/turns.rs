@@ -166,6 +166,11 @@ impl Turn {
         self.answers.iter().fold(Usage::default(), |sum, answer| add(sum, answer.usage))
     }
 
+    /// US dollars for all of them.
+    pub fn cost(&self) -> f64 {
+        self.answers.iter().map(|answer| answer.cost).sum()
+    }
+
     /// Findings that were not known before it.
     pub fn new_findings(&self) -> usize {
         self.found.iter().filter(|found| found.report == Report::New).count()

@@ -78,7 +78,8 @@ impl Runner {
     /// As [`Runner::fix`].
     pub fn fixer_of(&self, findings: &[FindingId]) -> Result<String, RunnerError> {
         let (findings, _) = self.to_fix(findings)?;
-        self.who_fixes(None, &findings)
+        let who = self.who_fixes(None, &findings)?;
+        Ok(self.identity(Some(&who))?.reviewer)
     }
 
     /// The findings, whole, and the newest run in whose snapshot one of them stands.
