@@ -54,19 +54,17 @@ impl Spending {
         files::append(&self.path, &line, Sync::Now)
     }
 
-    /// What was paid since `from`. Lines that cannot be read count nothing.
-    pub fn since(&self, from: Time) -> Result<Total, StoreError> {
+    /// What was paid since `from`, by all runs or by all but one. Lines that cannot be read count nothing.
+    pub fn since(&self, from: Time, without: Option<&RunId>) -> Result<Total, StoreError> {
         let mut total = Total::default();
         let Some(file) = files::open_read(&self.path)? else { return Ok(total) };
         let mut old = 0;
         lines::backwards(&file, |line| {
             if let Ok(paid) = serde_json::from_slice::<Paid>(line) {
-                if paid.at >= from {
+                old = if paid.at >= from { 0 } else { old + 1 };
+                if paid.at >= from && without != Some(&paid.run_id) {
                     total.tokens = total.tokens.saturating_add(paid.tokens);
                     total.cost += paid.cost;
-                    old = 0;
-                } else {
-                    old += 1;
                 }
             }
             if old > TOO_OLD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -86,10 +84,13 @@ mod tests {
         let spending = Spending::open(folder.path());
         let at = |text: &str| text.parse::<Time>().expect("a moment");
         let since = at("2026-03-02T00:00:00Z");
-        assert_eq!(spending.since(since).expect("nothing"), Total::default());
+        assert_eq!(spending.since(since, None).expect("nothing"), Total::default());
         let times = ["2026-03-01T23:00:00Z", "2026-03-02T01:00:00Z", "2026-03-01T22:00:00Z", "2026-03-02T02:00:00Z"];
+        let runs = ["ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F"];
+        let runs: [RunId; 2] = runs.map(|run| run.parse().expect("an id"));
         for (turn, time) in (1..).zip(times) {
-            let run_id = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
+            // The second and the fourth are paid by the second run.
+            let run_id = runs[(turn as usize + 1) % 2].clone();
             let paid = Paid { at: at(time), run_id, turn, reviewer: "m".to_owned(), tokens: 100, cost: 0.5 };
             spending.append(&paid).expect("appended");
         }
@@ -99,6 +100,9 @@ mod tests {
             bytes
         })
         .expect("written");
-        assert_eq!(spending.since(since).expect("a total"), Total { tokens: 200, cost: 1.0 });
+        let total = |without| spending.since(since, without).expect("a total");
+        assert_eq!(total(None), Total { tokens: 200, cost: 1.0 });
+        assert_eq!(total(Some(&runs[0])), Total { tokens: 200, cost: 1.0 });
+        assert_eq!(total(Some(&runs[1])), Total::default());
     }
 }

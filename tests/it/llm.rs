@@ -1,5 +1,6 @@
 //! Integration tests: whole reviews by a model on loopback, through the real binary, the real client and a real socket.
 
+mod budget;
 mod carry;
 mod context;
 mod figures;
