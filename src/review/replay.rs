@@ -103,6 +103,7 @@ impl Replayed {
                 }
                 RunEvent::Phase { .. }
                 | RunEvent::Judged { .. }
+                | RunEvent::Unanswered { .. }
                 | RunEvent::TookOver { .. }
                 | RunEvent::Surrounded { .. }
                 | RunEvent::Waiting { .. }

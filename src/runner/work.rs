@@ -212,7 +212,7 @@ impl<'a> Worker<'a> {
                 RunEvent::Covered { file } => drop(paths.insert(file.path.clone())),
                 RunEvent::LeftOut { file, .. } => drop(paths.insert(file.path.clone())),
                 RunEvent::Carried { carried } => drop(carry.insert((carried.file.path.clone(), carried.from.clone()))),
-                RunEvent::TurnAnswered { .. } => answers += 1,
+                RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. } => answers += 1,
                 _ => {}
             }
         }
@@ -222,12 +222,10 @@ impl<'a> Worker<'a> {
                     self.stamp(&mut finding)?;
                     self.buffer.push(RunEvent::Finding { finding });
                 }
+                RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. } if answers > 0 => answers -= 1,
+                event @ RunEvent::Unanswered { .. } => self.buffer.push(event),
                 // Paid for, and made into findings again by the engine.
                 RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, .. } => {
-                    if answers > 0 {
-                        answers -= 1;
-                        continue;
-                    }
                     let taken_over = true;
                     self.buffer.push(RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, taken_over });
                 }

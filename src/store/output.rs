@@ -135,6 +135,7 @@ impl Store {
                 RunEvent::Judged { .. }
                 | RunEvent::TurnAsked { .. }
                 | RunEvent::TurnAnswered { .. }
+                | RunEvent::Unanswered { .. }
                 | RunEvent::TookOver { .. }
                 | RunEvent::Surrounded { .. }
                 | RunEvent::Waiting { .. }

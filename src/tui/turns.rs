@@ -250,6 +250,7 @@ impl Conversation {
             | RunEvent::Carried { .. }
             | RunEvent::LeftOut { .. }
             | RunEvent::Note { .. }
+            | RunEvent::Unanswered { .. }
             | RunEvent::TookOver { .. }
             | RunEvent::CancelAsked { .. }
             | RunEvent::Finished { .. }

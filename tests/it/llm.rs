@@ -232,6 +232,8 @@ fn another_reviewer_takes_over_where_one_fails() {
     let run = place.review(&["--reviewer", "m", "--wait"]);
     assert_eq!((place.run(&run).status, place.finding_ids(&run).len()), (RunStatus::Completed, 2));
     assert_eq!((broken.asked(), model.asked()), (2, 1));
+    let notes = place.output(&run).expect("an output").notes;
+    assert!(notes.iter().any(|note| note.contains("n takes over")), "{notes:?}");
     assert!(model.requests()[0].to_string().contains("value 5 is wrong"), "the conversation goes on");
 }
 

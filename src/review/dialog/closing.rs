@@ -15,9 +15,9 @@ impl Dialog {
         let open = self.delivery.open().len();
         if open > 0 {
             let files = text::count(open, "file");
-            let text = format!("the turns were used up: {files} not or only in part put before the reviewer");
-            self.note(text.clone());
-            effects.push(Effect::Append(RunEvent::Note { text }));
+            effects.push(
+                self.noted(format!("the turns were used up: {files} not or only in part put before the reviewer")),
+            );
             effects.extend(self.in_part());
         }
         if let Some(priority) = self.window.limits().opinion {

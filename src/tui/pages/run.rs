@@ -311,6 +311,9 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
             );
             ("answered", Role::Normal, what)
         }
+        RunEvent::Unanswered { turn, class, summary } => {
+            ("unanswered", Role::Warn, format!("{turn}, {class}: {summary}"))
+        }
         RunEvent::TookOver { reviewer, model, .. } => {
             let model = if model.is_empty() { String::new() } else { format!(" ({model})") };
             ("took over", Role::Warn, format!("{reviewer}{model}"))
