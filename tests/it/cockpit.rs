@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use revdeck::domain::{RunStatus, SCHEMA_VERSION, Time};
-use revdeck::git::Repo;
-use revdeck::store::{PulseState, RepoInfo, Store, Watcher};
+use revdeck::domain::{RunStatus, Time};
+use revdeck::store::{PulseState, Watcher};
 
 use crate::env::TestEnvironment;
 
@@ -229,17 +228,11 @@ fn at_rest_not_a_byte_is_written() {
     assert_silent(&cockpit);
 }
 
-fn store(test: &TestEnvironment) -> Store {
-    let repo = Repo::discover(&test.repo()).expect("a repository");
-    let info = RepoInfo { version: SCHEMA_VERSION, key: repo.key(), name: repo.name(), common_dir: String::new() };
-    Store::open(&test.home().join("state"), info).expect("a store")
-}
-
 #[test]
 fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
     let test = repository();
     test.commit("Second");
-    let store = store(&test);
+    let store = test.store();
     // This process is the worker: it holds the run's lock.
     let mut worker = crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run");
     let pulse = worker.pulse.as_mut().expect("a pulse");
@@ -272,7 +265,7 @@ fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
 fn what_was_set_right_is_told_once() {
     let test = repository();
     test.commit("Second");
-    let store = store(&test);
+    let store = test.store();
     drop(crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run"));
     let mut cockpit = Cockpit::open(&test);
     let screen = cockpit.wait_for("1 run ");
@@ -397,7 +390,7 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     assert_silent(&cockpit);
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
-    let Watcher::Known(watching) = store(&test).watcher().expect("asked") else { panic!("nobody watches") };
+    let Watcher::Known(watching) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
 
     // Another cockpit ends it; and sees when somebody else does, by whatever means.
     let mut cockpit = Cockpit::open(&test);
@@ -408,7 +401,7 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     cockpit.wait("an end", |screen| !watched(screen));
     cockpit.press("w");
     cockpit.wait("the header", watched);
-    let Watcher::Known(second) = store(&test).watcher().expect("asked") else { panic!("nobody watches") };
+    let Watcher::Known(second) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
     assert_ne!(second.pid, watching.pid);
     crate::runner::place::signal(second.pid, rustix::process::Signal::KILL);
     cockpit.wait("an end", |screen| !watched(screen));
@@ -439,7 +432,7 @@ fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
     cockpit.press("\r");
     cockpit.wait_for("applied: 1 file");
     assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused.replace("import os\n", ""));
-    let store = store(&test);
+    let store = test.store();
     let status = || store.view().expect("a view").finding(0).status;
     assert_eq!(status(), revdeck::domain::FindingStatus::Addressed);
     cockpit.press("q");

@@ -3,6 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use revdeck::config::Paths;
+use revdeck::git::Repo;
+use revdeck::runner::store_of;
+use revdeck::store::Store;
+
 /// What a program wrote to its standard output.
 pub fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -38,6 +43,12 @@ impl TestEnvironment {
 
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
+    }
+
+    /// The store of the repository, below the test's home.
+    pub fn store(&self) -> Store {
+        let repo = Repo::discover(&self.repo()).expect("a repository");
+        store_of(&repo, &Paths::below(&self.home())).expect("the store opens")
     }
 
     pub fn repo(&self) -> PathBuf {

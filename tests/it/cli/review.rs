@@ -89,7 +89,7 @@ fn findings_that_were_decided_about_fail_no_review() {
 fn occupy(test: &TestEnvironment) -> (RunRecord, revdeck::store::RunLock) {
     fs::create_dir_all(test.home()).expect("a folder");
     fs::write(test.home().join("config.toml"), "max_parallel_runs = 1\n").expect("settings");
-    let store = store(test);
+    let store = test.store();
     let id: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
     let lock = store.lock_run(&id).expect("a lock").expect("free");
     let record: RunRecord = serde_json::from_value(serde_json::json!({
@@ -103,7 +103,7 @@ fn occupy(test: &TestEnvironment) -> (RunRecord, revdeck::store::RunLock) {
 
 /// Waits until a run of this status is in the store.
 fn await_run(test: &TestEnvironment, status: RunStatus) -> RunId {
-    let store = store(test);
+    let store = test.store();
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let view = store.view().expect("a view");
@@ -161,7 +161,7 @@ fn an_interrupt_ends_the_waiting_and_not_the_review() {
     let mut said = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().expect("a pipe"), &mut said).expect("text");
     assert!(said.contains("the review goes on") && said.contains(pending.as_str()), "{said}");
-    assert_eq!(store(&test).run(&pending).expect("readable").map(|run| run.status), Some(RunStatus::Pending));
+    assert_eq!(test.store().run(&pending).expect("readable").map(|run| run.status), Some(RunStatus::Pending));
 }
 
 /// Whether a process has a handler for SIGINT; where the system does not tell, after a while it surely has.
