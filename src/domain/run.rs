@@ -63,6 +63,16 @@ word_enum!(
     }
 );
 
+impl CancelReason {
+    /// The status of a run that ends for this reason.
+    pub fn status(self) -> RunStatus {
+        match self {
+            Self::Superseded => RunStatus::Superseded,
+            _ => RunStatus::Cancelled,
+        }
+    }
+}
+
 impl RunStatus {
     /// Whether the run has ended, well or not.
     pub fn is_terminal(self) -> bool {

@@ -55,7 +55,7 @@ impl Worker<'_> {
             Err(RunnerError::Reviewer(error)) if error.cancelled => {
                 let reason = self.asked.look().unwrap_or(CancelReason::UserStop);
                 self.buffer.push(RunEvent::CancelAsked { reason });
-                let outcome = Replayed::of(events()).outcome(settle::status_of(reason), "it had asked nothing yet");
+                let outcome = Replayed::of(events()).outcome(reason.status(), "it had asked nothing yet");
                 return Ok(Outcome { cancel: Some(reason), ..outcome });
             }
             Err(RunnerError::Reviewer(error)) => {

@@ -147,15 +147,7 @@ impl Runner {
 
 /// The status of a run that ends because somebody asked.
 pub(super) fn ended_as(record: &RunRecord) -> RunStatus {
-    record.cancel_reason.map_or(RunStatus::Cancelled, status_of)
-}
-
-/// The status of a run that ends for this reason.
-pub(super) fn status_of(reason: CancelReason) -> RunStatus {
-    match reason {
-        CancelReason::Superseded => RunStatus::Superseded,
-        _ => RunStatus::Cancelled,
-    }
+    record.cancel_reason.map_or(RunStatus::Cancelled, CancelReason::status)
 }
 
 /// An outcome of a run that could not do its work.

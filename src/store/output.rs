@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use super::files::{self, Existing};
 use super::{Store, StoreError, View};
 use crate::domain::{
-    Coverage, Disposition, Finding, FindingId, FindingStatus, Opinion, RunEvent, RunId, RunOutput, RunRecord,
+    Coverage, Disposition, FileCoverage, Finding, FindingId, FindingStatus, Opinion, RunEvent, RunId, RunOutput,
+    RunRecord,
 };
 
 #[derive(Deserialize)]
@@ -116,11 +117,7 @@ impl Store {
                 RunEvent::Covered { file } => {
                     coverage.files_covered += 1;
                     coverage.hunks_covered += file.hunks.len() as u32;
-                    coverage.lines_covered += file
-                        .hunks
-                        .iter()
-                        .map(|hunk| hunk.end.saturating_sub(hunk.start).saturating_add(1))
-                        .fold(0, u32::saturating_add);
+                    coverage.lines_covered = coverage.lines_covered.saturating_add(FileCoverage::lines([&file]));
                     coverage.files.push(file);
                 }
                 RunEvent::Carried { carried: file } => carried.push(*file),

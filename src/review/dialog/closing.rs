@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::engine::{Dialog, Effect, Stage, to_u32};
+use super::engine::{Dialog, Effect, Stage};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, LeftOutReason, LineRange,
-    RunEvent, RunStatus, text,
+    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, LeftOutReason, RunEvent,
+    RunStatus, text,
 };
+use crate::review::replay::to_u32;
 use crate::review::{Outcome, summary};
 
 impl Dialog {
@@ -85,14 +86,13 @@ impl Dialog {
         let open = self.plan.open();
         let not_reached = open.iter().filter(|file| !covered.contains_key(file.path.as_str()));
         left_out.extend(not_reached.map(|file| LeftOut { path: file.path.clone(), reason: LeftOutReason::NotReached }));
-        let lines = |lines: &LineRange| lines.end.saturating_sub(lines.start).saturating_add(1);
         let mut coverage = Coverage {
             files_total: to_u32(self.plan.files.len() + self.plan.left_out.len()),
             files_covered: to_u32(covered.len()),
             hunks_total: to_u32(self.plan.files.iter().map(|file| file.hunks.len()).sum()),
             hunks_covered: to_u32(covered.values().map(|file| file.hunks.len()).sum()),
             hunks_left_out: 0,
-            lines_covered: covered.values().flat_map(|file| &file.hunks).map(lines).fold(0, u32::saturating_add),
+            lines_covered: FileCoverage::lines(covered.values().copied()),
             files: self.covered.clone(),
             left_out,
             ..Coverage::default()

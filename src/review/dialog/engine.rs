@@ -9,6 +9,7 @@ use crate::domain::{
     CancelReason, ChatRequest, ErrorClass, FileCoverage, Finding, FindingId, LineRange, Message, Rejected, Reported,
     Response, RunEvent, RunStatus, Stop, ToolCall, ToolOutcome, ToolSpec, TurnPhase, Usage, WindowUse, text,
 };
+use crate::review::replay::to_u32;
 use crate::review::{Accumulated, Admission, Examined, Extracted, Outcome, Plan, PlannedFile, Spent, extract};
 
 /// Tool calls of one answer that are carried out; the others are not passed on.
@@ -104,9 +105,7 @@ impl Task {
             overhead: 0,
         }
     }
-}
 
-impl Task {
     /// What of every request is always the same: prompt, tools, and what they cost besides. Tokens.
     pub fn fixed_tokens(&self) -> u64 {
         let specs = self.tools.iter().map(|tool| (self.count)(&serde_json::to_string(tool).unwrap_or_default()));
@@ -367,7 +366,7 @@ impl Dialog {
 
     /// The next parts of the diff that fit, as one text.
     fn next_parts(&mut self, tokens: u64) -> String {
-        let parts = self.delivery.take(tokens, true);
+        let parts = self.delivery.take(tokens);
         parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n")
     }
 
@@ -377,13 +376,6 @@ impl Dialog {
             0 => String::new(),
             parts => format!("{parts} more parts of the diff, about {} tokens, follow.", self.delivery.tokens_left()),
         }
-    }
-
-    /// Whether the reviewer says that it is done with all that it was given.
-    fn says_done(&self, response: &Response) -> bool {
-        let finishes = response.calls.iter().any(|call| call.name == FINISH);
-        let only_reports = response.calls.is_empty();
-        finishes || (only_reports && matches!(response.stop, Stop::Done | Stop::Unknown | Stop::Interrupted))
     }
 
     /// The next request, or the end when nothing more may be asked.
@@ -637,7 +629,7 @@ impl Dialog {
                 effects.push(Effect::Append(RunEvent::Covered { file }));
             }
         }
-        let done = !cut && self.says_done(&response);
+        let done = !cut && says_done(&response);
         if done && self.delivery.parts_left() == 0 {
             effects.extend(self.end());
             return effects;
@@ -807,13 +799,9 @@ impl Dialog {
     }
 
     fn cancelled(&mut self, reason: CancelReason) -> Vec<Effect> {
-        let status = match reason {
-            CancelReason::Superseded => RunStatus::Superseded,
-            _ => RunStatus::Cancelled,
-        };
         let mut effects = vec![Effect::Append(RunEvent::CancelAsked { reason })];
         effects.extend(self.in_part());
-        effects.extend(self.finish(status, Some(reason), None));
+        effects.extend(self.finish(reason.status(), Some(reason), None));
         effects
     }
 
@@ -847,6 +835,13 @@ impl Dialog {
     }
 }
 
+/// Whether the reviewer says that it is done with all that it was given.
+fn says_done(response: &Response) -> bool {
+    let finishes = response.calls.iter().any(|call| call.name == FINISH);
+    let only_reports = response.calls.is_empty();
+    finishes || (only_reports && matches!(response.stop, Stop::Done | Stop::Unknown | Stop::Interrupted))
+}
+
 /// Findings a line each, those in files that are sent first, in at most so many tokens.
 fn known_lines(known: &[Finding], open: &[PlannedFile], tokens: u64, count: &Count) -> String {
     let sent: HashSet<&str> = open.iter().map(|file| file.path.as_str()).collect();
@@ -867,8 +862,4 @@ fn known_lines(known: &[Finding], open: &[PlannedFile], tokens: u64, count: &Cou
         lines.push(format!("and {} more", findings.len() - lines.len()));
     }
     lines.join("\n")
-}
-
-pub(super) fn to_u32(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

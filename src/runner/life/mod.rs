@@ -189,7 +189,7 @@ impl<'a> Settling<'a> {
                     return (Some(Seen::NotRaised), None);
                 }
                 let recheck = recheck.get_or_insert_with(|| Recheck::new(&self.runner.settings.smells));
-                match recheck.ask((path, || ground.content(path)), known.kind, (*lines, known.length())) {
+                match recheck.ask((path, || ground.content(path)), known.kind, (*lines, known.lines.count())) {
                     Answer::StillThere(lines) => (Some(Seen::StillThere), moved(path, lines)),
                     Answer::NotThere => (Some(Seen::NotRaised), None),
                     Answer::Unknown => (None, None),
