@@ -17,6 +17,7 @@ use rstest::rstest;
 use serde_json::Value;
 
 use crate::env::{TestEnvironment, err, out, run};
+use crate::runner::place::wait_for;
 
 const DONE: i32 = 0;
 const FINDINGS: i32 = 1;

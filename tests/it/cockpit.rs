@@ -9,7 +9,8 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use revdeck::domain::{RunStatus, Time};
 use revdeck::store::{PulseState, Watcher};
 
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, files_below};
+use crate::runner::place::wait_for;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const COLUMNS: u16 = 130;
@@ -102,14 +103,7 @@ impl Cockpit {
 
     /// Waits for the end and says with which code.
     fn end(&mut self) -> u32 {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("a status") {
-                return status.exit_code();
-            }
-            assert!(Instant::now() < deadline, "the cockpit does not end");
-            std::thread::yield_now();
-        }
+        wait_for("the cockpit's end", || self.child.try_wait().expect("a status")).exit_code()
     }
 
     /// The terminal is as it was: main screen, cursor shown, no bracketed paste, its line discipline as before.
@@ -284,7 +278,7 @@ fn a_store_that_cannot_be_written_still_shows_what_it_has() {
     assert!(test.revdeck(&["review", "--wait"]).status.success());
     // A newer revdeck was here: this one must not write.
     let mut changed = 0;
-    for entry in walk(&test.home()) {
+    for entry in files_below(&test.home()) {
         if entry.file_name().is_some_and(|name| name == "repo.json") {
             let text = std::fs::read_to_string(&entry).expect("repo.json");
             std::fs::write(&entry, text.replace("\"version\": 1", "\"version\": 99")).expect("repo.json");
@@ -300,15 +294,6 @@ fn a_store_that_cannot_be_written_still_shows_what_it_has() {
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
     cockpit.assert_restored();
-}
-
-fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() { found.extend(walk(&path)) } else { found.push(path) }
-    }
-    found
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use revdeck::domain::{LeftOutReason, Scope};
 use revdeck::git::{ChangeKind, Filter, GitError, Hunk, LineOrigin, Repo, Snapshot};
 
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, executable};
 
 const KIB: u64 = 1024;
 
@@ -574,11 +574,10 @@ fn a_hook_sees_what_is_being_committed() {
     test.write("a.rs", "1\n");
     test.write("b.rs", "1\n");
     test.commit("one");
-    let hook = test.write(
-        ".git/hooks/pre-commit",
+    executable(
+        test.repo().join(".git/hooks/pre-commit"),
         format!("#!/bin/sh\nexec {} review --staged --wait --format json > seen.json\n", env!("CARGO_BIN_EXE_revdeck")),
     );
-    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
     test.write(".git/info/exclude", "seen.json\n");
     let seen = |arguments: &[&str]| {
         let mut committing = test.command("git");

@@ -4,8 +4,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{Confidence, Priority, Severity};
-use crate::domain::{LineRange, RunEvent};
+use crate::domain::{Confidence, LineRange, Priority, RunEvent, Severity};
 use crate::review::engine::tests::finding;
 
 /// A finding whose id comes from its place, quoting that line unless told otherwise.

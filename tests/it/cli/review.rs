@@ -104,16 +104,11 @@ fn occupy(test: &TestEnvironment) -> (RunRecord, revdeck::store::RunLock) {
 /// Waits until a run of this status is in the store.
 fn await_run(test: &TestEnvironment, status: RunStatus) -> RunId {
     let store = test.store();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
+    wait_for(&format!("a run that is {status}"), || {
         let view = store.view().expect("a view");
         let found = (0..view.run_count()).map(|index| view.run(index)).find(|run| run.status == status);
-        if let Some(run) = found {
-            return run.id.parse().expect("an id");
-        }
-        assert!(Instant::now() < deadline, "no run becomes {status}");
-        std::thread::yield_now();
-    }
+        found.map(|run| run.id.parse().expect("an id"))
+    })
 }
 
 fn waiting(test: &TestEnvironment) -> std::process::Child {

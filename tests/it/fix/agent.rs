@@ -1,14 +1,13 @@
 //! Programs that make fixes: shell scripts that play agents, good and bad.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use rstest::rstest;
 use serde_json::Value;
 
 use super::{findings, fix, gits_own, id_of, json, out, run, status_of};
-use crate::env::TestEnvironment;
-use crate::runner::place::wait_for;
+use crate::env::{TestEnvironment, executable};
+use crate::runner::place::{gone, wait_for};
 
 /// A function with too many parameters: a finding without an exact suggestion.
 const WIDE: &str = "def f(a, b, c, d, e, f, g, h):\n    return call(a, b, c, d, e, f, g, h)\n";
@@ -43,10 +42,7 @@ pub fn config(test: &TestEnvironment) -> PathBuf {
 
 fn program(test: &TestEnvironment, name: &str, script: &str) -> PathBuf {
     let file = test.home().join("bin").join(name);
-    std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-    std::fs::write(&file, format!("#!/bin/sh\ncat > \"$HOME/prompt-$(ls \"$HOME\" | grep -c prompt-)\"\n{script}\n"))
-        .expect("a script");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    executable(&file, format!("#!/bin/sh\ncat > \"$HOME/prompt-$(ls \"$HOME\" | grep -c prompt-)\"\n{script}\n"));
     file
 }
 
@@ -188,7 +184,7 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
     let started = json(&test, &["fix", &id, "--format", "json"], 0);
     let fix_id = id_of(&started["fix"]);
     let running = test.home().parent().expect("a folder").join("running");
-    let agent: i32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
+    let agent: u32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
     assert!(run(&test, &["fixes"], 0).contains("working"), "it is being made");
     let worker = worker_of(&fix_id);
     let kill = |process: i32| {
@@ -203,7 +199,7 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
         listed.contains("failed").then_some(listed)
     });
     assert!(listed.contains("worker died"), "{listed}");
-    wait_for("the end of the agent", || (!std::path::Path::new(&format!("/proc/{agent}")).exists()).then_some(()));
+    wait_for("the end of the agent", || gone(agent).then_some(()));
     wait_for("the end of the checkout", || {
         run(&test, &["review", "--wait"], 0);
         // Whoever makes the next fix removes what is left, too.
@@ -221,9 +217,9 @@ fn a_fix_that_is_dropped_while_it_is_made_ends() {
     // Asked for again, it is the same one.
     assert_eq!(id_of(&json(&test, &["fix", &id, "--format", "json"], 0)["fix"]), fix_id);
     let running = test.home().parent().expect("a folder").join("running");
-    let agent: i32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
+    let agent: u32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
     run(&test, &["fix", "drop", &fix_id], 0);
-    wait_for("the end of the agent", || (!std::path::Path::new(&format!("/proc/{agent}")).exists()).then_some(()));
+    wait_for("the end of the agent", || gone(agent).then_some(()));
     wait_for("the end of the worker", || {
         let lock = test.home().join("state/review");
         let store = std::fs::read_dir(lock).expect("a store").next().expect("one").expect("an entry").path();
