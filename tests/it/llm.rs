@@ -12,6 +12,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use server::{Model, Turn, calls, says};
 
+use crate::env::files_below;
 use crate::runner::place::{Place, gone, signal, wait_for};
 
 /// A key that must never be seen anywhere but in the request.
@@ -66,18 +67,8 @@ fn long_review() -> Vec<Turn> {
 
 /// Everything that revdeck wrote below its home, for a look for what must not be there.
 fn everything_written(place: &Place) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut folders =
-        vec![place.test.home().join("state"), place.test.home().join("logs"), place.test.home().join("cache")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                _ => bytes.extend(std::fs::read(entry.path()).unwrap_or_default()),
-            }
-        }
-    }
-    bytes
+    let files = ["state", "logs", "cache"].into_iter().flat_map(|folder| files_below(&place.test.home().join(folder)));
+    files.flat_map(|file| std::fs::read(file).unwrap_or_default()).collect()
 }
 
 fn holds(bytes: &[u8], text: &str) -> bool {
@@ -319,6 +310,28 @@ fn secrets_do_not_leave_the_machine_and_the_finding_still_points_at_the_line() {
     for request in model.requests() {
         assert!(!request.to_string().contains(secret), "{request}");
     }
+}
+
+#[test]
+fn a_report_about_other_code_has_to_name_what_was_changed() {
+    let place = Place::new();
+    place.test.write("src/other.rs", "fn other() {\n    load_all(1);\n}\n");
+    place.test.write("src/change.rs", "fn load_all(count: u32) {\n    load(count)\n}\n");
+    place.test.commit("before");
+    place.test.write("src/change.rs", "fn load_all(count: u32) {\n    load(count - 1)\n}\n");
+    let about = |line: u32, why: &str| {
+        json!({ "path": "src/other.rs", "line_start": line, "line_end": line, "kind": "CORRECTNESS", "title": "It breaks",
+            "explanation": why })
+    };
+    let reports =
+        json!({ "findings": [about(1, "It is slow."), about(2, "Since load_all takes one off, 0 is loaded.")] });
+    let model = Model::start(vec![calls(&[("report_findings", reports), finish()])]);
+    settings(&place, &model, "");
+    let run = place.review(&["--reviewer", "m", "--wait"]);
+    let output = place.output(&run).expect("an output");
+    let found: Vec<_> = output.findings.iter().map(|finding| finding.line_start).collect();
+    assert_eq!((found, output.rejected.len()), (vec![2], 1), "{:?}", output.rejected);
+    assert!(output.rejected[0].reason.contains("names nothing"), "{}", output.rejected[0].reason);
 }
 
 #[test]
