@@ -15,7 +15,7 @@ use crate::domain::text::{count, one_line};
 use crate::git::Repo;
 use crate::provider::builtin::limits::Limits;
 use crate::report::{Look, Paint, json};
-use crate::store::{RepoInfo, Store};
+use crate::runner::store_of;
 
 mod reviewers;
 
@@ -182,13 +182,7 @@ fn judge_folder(folder: &Path) -> (Verdict, String) {
 }
 
 fn judge_store(invocation: &Invocation, repo: &Repo) -> (Verdict, String) {
-    let info = RepoInfo {
-        version: crate::domain::SCHEMA_VERSION,
-        key: repo.key(),
-        name: repo.name(),
-        common_dir: repo.common_dir().to_string_lossy().into_owned(),
-    };
-    let checked = Store::open(&invocation.paths.state, info).and_then(|store| {
+    let checked = store_of(repo, &invocation.paths).and_then(|store| {
         let report = store.verify()?;
         let view = store.view()?;
         Ok((store, report, view))

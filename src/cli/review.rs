@@ -130,7 +130,7 @@ fn request(session: &Session, arguments: &Arguments) -> Result<ReviewRequest, Cl
 
 fn action_word(action: &Action) -> &'static str {
     match action {
-        Action::Launch { .. } => "launch",
+        Action::Launch => "launch",
         Action::Adopt { .. } => "adopt",
         Action::Reuse { .. } => "reuse",
         Action::Resume { .. } => "resume",
@@ -143,7 +143,7 @@ fn decision_json(decision: &Decision) -> serde_json::Value {
         "action": action_word(&decision.action),
         "reason": decision.reason,
         "saved_token_estimate": decision.saved_token_estimate,
-        "supersedes": decision.action.supersedes(),
+        "supersedes": decision.supersedes(),
     })
 }
 
@@ -154,7 +154,7 @@ fn started(look: &Look, format: Format, requested: &Requested) -> Result<Exit, C
         return Ok(Exit::Done);
     }
     let said = match decision.action {
-        Action::Launch { .. } => "asked for",
+        Action::Launch => "asked for",
         Action::Adopt { .. } => "is on its way already",
         Action::Reuse { .. } => "has been done",
         Action::Resume { .. } => "goes on",

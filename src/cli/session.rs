@@ -8,11 +8,11 @@ use super::arguments::{Color, Global};
 use super::error::CliError;
 use super::output;
 use crate::config::{self, Ambient, ColorChoice, Inputs, Loaded, Mistakes, Paths, Texts};
-use crate::domain::{SCHEMA_VERSION, Time};
+use crate::domain::Time;
 use crate::git::Repo;
 use crate::report::Look;
-use crate::runner::Runner;
-use crate::store::{RepoInfo, Store};
+use crate::runner::{Runner, store_of};
+use crate::store::Store;
 use crate::tui;
 
 /// What every command starts from.
@@ -119,13 +119,7 @@ impl Invocation {
     fn open_in(&self, repo: Repo, texts: Texts, mistakes: Mistakes) -> Result<Session, CliError> {
         let root = repo.root();
         let loaded = self.load(Some(&root), texts, mistakes)?;
-        let info = RepoInfo {
-            version: SCHEMA_VERSION,
-            key: repo.key(),
-            name: repo.name(),
-            common_dir: repo.common_dir().to_string_lossy().into_owned(),
-        };
-        let store = Store::open(&self.paths.state, info)?;
+        let store = store_of(&repo, &self.paths)?;
         let ambient = self.ambient()?;
         let look = look(&loaded, ambient.now());
         Ok(Session { paths: self.paths.clone(), loaded, repo, store, ambient, look })

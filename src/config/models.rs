@@ -109,6 +109,11 @@ impl ModelFacts {
             ToolUse::No => false,
         }
     }
+
+    /// Whether nothing is paid for it, as far as its price is known.
+    pub fn is_free(&self) -> bool {
+        self.price.as_ref().is_some_and(Price::is_free)
+    }
 }
 
 /// The table of models.

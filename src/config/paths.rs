@@ -42,7 +42,13 @@ impl Paths {
 
     /// Everything below one folder.
     pub fn below(home: &Path) -> Self {
-        Self { config: home.to_owned(), state: home.join("state"), cache: home.join("cache"), knowledge: home.join("knowledge_cache"), logs: home.join("logs") }
+        Self {
+            config: home.to_owned(),
+            state: home.join("state"),
+            cache: home.join("cache"),
+            knowledge: home.join("knowledge_cache"),
+            logs: home.join("logs"),
+        }
     }
 
     /// The folder that everything is below, where there is one: what a child process needs as `REVDECK_HOME`.

@@ -76,7 +76,8 @@ pub enum Dialect {
     Codex,
     /// Gemini CLI.
     Gemini,
-    /// The prompt on standard input, text on standard output.
+    /// The prompt on standard input, text on standard output; or events of revdeck's own. It is called with the user's
+    /// words only.
     Plain,
 }
 
@@ -91,6 +92,12 @@ impl Dialect {
 
     fn of_word(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, dialect)| *dialect)
+    }
+
+    /// By the name of the program's file.
+    pub fn of(program: &str) -> Self {
+        let file = program.rsplit(['/', '\\']).next().unwrap_or(program).to_lowercase();
+        Self::of_word(file.split('.').next().unwrap_or_default()).unwrap_or(Self::Plain)
     }
 }
 
@@ -236,9 +243,7 @@ impl ReviewerSettings {
 
     /// What the command speaks: as said, else by the name of the program.
     pub fn dialect(&self) -> Dialect {
-        let program = self.command.first().map_or("", |program| program.rsplit(['/', '\\']).next().unwrap_or(program));
-        let name = program.strip_suffix(".exe").or_else(|| program.strip_suffix(".cmd")).unwrap_or(program);
-        self.dialect.or_else(|| Dialect::of_word(name)).unwrap_or(Dialect::Plain)
+        self.dialect.unwrap_or_else(|| self.command.first().map_or(Dialect::Plain, |program| Dialect::of(program)))
     }
 
     /// Its settings by the names and in the order of [`FIELDS`]; those that are not set and have no default are
@@ -338,6 +343,8 @@ mod tests {
             ("claude", None, Dialect::Claude),
             ("/usr/local/bin/codex", None, Dialect::Codex),
             ("C:\\tools\\gemini.cmd", None, Dialect::Gemini),
+            ("gemini.js", None, Dialect::Gemini),
+            ("Codex.exe", None, Dialect::Codex),
             ("my-claude", None, Dialect::Plain),
             ("npx", Some(Dialect::Claude), Dialect::Claude),
         ] {

@@ -21,9 +21,24 @@ impl LineRange {
         Self { start: start.min(end), end: start.max(end) }
     }
 
+    /// How many lines; 1 for a pair that is none, as other people's records may hold.
+    pub fn count(self) -> u32 {
+        self.end.saturating_sub(self.start).saturating_add(1)
+    }
+
     /// Whether the two share a line.
     pub fn overlaps(self, other: Self) -> bool {
         self.start <= other.end && other.start <= self.end
+    }
+
+    /// Whether all lines of the other are among these.
+    pub fn holds(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+
+    /// Lines from one to the other; 0 when they share one.
+    pub fn gap(self, other: Self) -> u32 {
+        other.start.saturating_sub(self.end).max(self.start.saturating_sub(other.end))
     }
 }
 
@@ -108,6 +123,14 @@ pub struct FileCoverage {
     /// where the code could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
+}
+
+impl FileCoverage {
+    /// Changed lines in all of these files.
+    pub fn lines<'a>(files: impl IntoIterator<Item = &'a Self>) -> u32 {
+        let hunks = files.into_iter().flat_map(|file| &file.hunks);
+        hunks.map(|hunk| hunk.count()).fold(0, u32::saturating_add)
+    }
 }
 
 /// Hunks of a changed file that a run did not send again, because an earlier one has reviewed them as they are.

@@ -140,6 +140,12 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         taken_over: bool,
     },
+    /// A request failed, and the conversation went on without an answer to it.
+    Unanswered {
+        turn: u32,
+        class: ErrorClass,
+        summary: String,
+    },
     /// The reviewer cannot go on: from this turn on another one is asked, until the attempt ends.
     TookOver {
         turn: u32,

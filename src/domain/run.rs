@@ -63,6 +63,16 @@ word_enum!(
     }
 );
 
+impl CancelReason {
+    /// The status of a run that ends for this reason.
+    pub fn status(self) -> RunStatus {
+        match self {
+            Self::Superseded => RunStatus::Superseded,
+            _ => RunStatus::Cancelled,
+        }
+    }
+}
+
 impl RunStatus {
     /// Whether the run has ended, well or not.
     pub fn is_terminal(self) -> bool {
@@ -98,6 +108,15 @@ impl std::ops::AddAssign for Usage {
         self.cached = self.cached.saturating_add(more.cached);
         self.output = self.output.saturating_add(more.output);
         self.reasoning = self.reasoning.saturating_add(more.reasoning);
+    }
+}
+
+impl std::iter::Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |mut sum, part| {
+            sum += part;
+            sum
+        })
     }
 }
 

@@ -1,8 +1,8 @@
 //! A throw-away checkout: a commit's files in a folder of their own, for programs that look around by themselves.
 //!
 //! Invariants: the user's worktree, index, refs, settings and `git worktree list` do not know of it; nothing in the
-//! commit can make anything run, or write or lead outside of the folder; nobody reads the folder back, so whatever a
-//! program does to it changes no review but its own.
+//! commit can make anything run, or write or lead outside of the folder. Of a review's nobody reads the folder back, so
+//! whatever a program does to it changes no review but its own; of a fix's `harvest` takes what was changed.
 //!
 //! What it is: files, and a minimal repository of its own that borrows the real one's objects
 //! (`objects/info/alternates`), so that `git log` and `git diff` work in it. HEAD is detached at the commit. There are

@@ -150,14 +150,6 @@ impl Repo {
             max_file_bytes: filter.max_file_bytes,
         }
     }
-
-    /// Why a file's name, attributes (those of HEAD) or content take it out of a review, whatever the settings say.
-    /// For many files, or those of another commit, [`Repo::judge`] is the better way.
-    pub fn left_out_reason(&self, path: &str, content: &[u8]) -> Option<LeftOutReason> {
-        let filter = Filter { max_file_bytes: u64::MAX, ignored_paths: Vec::new() };
-        let mut judge = self.judge("HEAD", &filter).unwrap_or_else(|_| Judge::by_itself(filter.max_file_bytes));
-        judge.reason(path, content)
-    }
 }
 
 impl Judge<'_> {

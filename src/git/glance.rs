@@ -89,7 +89,8 @@ impl Repo {
         Ok(*hash.finalize().as_bytes())
     }
 
-    fn operation(&self) -> Option<Operation> {
+    /// What git is in the middle of.
+    pub fn operation(&self) -> Option<Operation> {
         Some(match self.inner.state() {
             RepositoryState::Clean => return None,
             RepositoryState::Merge => Operation::Merge,
@@ -115,17 +116,17 @@ impl Repo {
     }
 
     /// The commits that a branch got on its way from one commit to another, as a scope: the last one alone, unless others
-    /// lie between them.
+    /// lie between it and what both have in common. A commit that was amended on the way is among them.
     pub fn made(&self, from: &str, to: &str) -> Scope {
-        let commit = |id: &str| Oid::from_str(id).and_then(|id| self.inner.find_commit(id)).ok();
-        let several = match (commit(from), commit(to)) {
-            (Some(old), Some(new)) => new.parent_id(0).is_ok_and(|parent| parent != old.id()) && is_below(&old, &new),
-            _ => false,
-        };
-        let short = |id: &str| Oid::from_str(id).map_or_else(|_| id.to_owned(), |id| self.short(id));
-        match several {
-            true => Scope::Range { from: short(from), to: short(to) },
-            false => Scope::Commit(short(to)),
+        let id = |text: &str| Oid::from_str(text).ok();
+        let base = id(from).zip(id(to)).and_then(|(old, new)| self.inner.merge_base(old, new).ok());
+        let parent = id(to).and_then(|new| self.inner.find_commit(new).ok()?.parent_id(0).ok());
+        let short = |text: &str| id(text).map_or_else(|| text.to_owned(), |id| self.short(id));
+        match base {
+            Some(base) if parent.is_some_and(|parent| parent != base) => {
+                Scope::Range { from: self.short(base), to: short(to) }
+            }
+            _ => Scope::Commit(short(to)),
         }
     }
 

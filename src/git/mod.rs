@@ -9,7 +9,8 @@
 //! leaves out what is not worth a review. `follow` tells what became of the files of one snapshot in another. And back
 //! into files: `checkout`, for programs that look around by themselves, and `harvest` what one of them changed there.
 //! `patch` lays changes over a snapshot, `worktree` puts them into the user's files. For watchers: `glance` tells cheaply
-//! whether anything moved, `roam` names the folders worth watching. [`hooks`] puts the hook in that asks for reviews.
+//! whether anything moved, `roam` names the folders worth watching. `listing` names the files of a
+//! tree, `past` what commits did to them. [`hooks`] puts the hook in that asks for reviews.
 
 mod attributes;
 mod bytes;

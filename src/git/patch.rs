@@ -97,11 +97,4 @@ impl Repo {
         .map_err(failed)?;
         Ok(PatchText { text, paths: paths.iter().map(|difference| path_from_bytes(&difference.path)).collect() })
     }
-
-    /// Whether an ordinary file of a commit may be executed.
-    pub fn is_executable_at(&self, commit: &str, path: &str) -> Result<bool, GitError> {
-        let tree = self.commit(commit)?.tree().map_err(self.failed("read a commit"))?;
-        let leaf = leaf_at(&self.inner, &tree, &self.path_in(&tree, path));
-        Ok(leaf.is_some_and(|leaf| leaf.mode == MODE_EXECUTABLE))
-    }
 }

@@ -84,17 +84,10 @@ impl Repo {
         Repository::discover(self.root()).is_ok_and(|found| found.path() == self.inner.path())
     }
 
-    /// Whether git makes commits one after the other: a rebase, or `git am`.
-    pub fn is_rebasing(&self) -> bool {
-        use git2::RepositoryState as State;
-        matches!(
-            self.inner.state(),
-            State::Rebase
-                | State::RebaseInteractive
-                | State::RebaseMerge
-                | State::ApplyMailbox
-                | State::ApplyMailboxOrRebase
-        )
+    /// Whether who looks around in a folder finds this repository or one of its worktrees, without being told where it is.
+    pub fn is_found_in(&self, folder: &Path) -> bool {
+        let found = Repository::discover(folder).map(|found| found.commondir().to_owned());
+        found.is_ok_and(|dir| dir.canonicalize().unwrap_or(dir) == self.common_dir())
     }
 
     /// Short name of the branch; empty when detached; the future branch's name when unborn.

@@ -126,7 +126,10 @@ impl FromStr for Form {
         if count > MAX_TOKENS {
             return Err(BadForm::TooLong(count));
         }
-        if text.split(' ').any(|token| token.is_empty() || token.contains(|c: char| c.is_whitespace() || c.is_control())) {
+        if text
+            .split(' ')
+            .any(|token| token.is_empty() || token.contains(|c: char| c.is_whitespace() || c.is_control()))
+        {
             return Err(BadForm::Spacing);
         }
         text.split(' ').map(Token::from_str).collect::<Result<_, _>>().map(Self)

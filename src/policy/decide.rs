@@ -157,9 +157,15 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// The active runs that are ended because of it.
+    pub fn supersedes(&self) -> Vec<RunId> {
+        let ended = self.older.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Cancel(_)));
+        ended.map(|(run, _)| run.clone()).collect()
+    }
+
     /// The older run that a new one waits for, because it may finish.
     pub fn waits_for(&self) -> Option<&RunId> {
-        let launches = matches!(self.action, Action::Launch { .. } | Action::Resume { .. });
+        let launches = matches!(self.action, Action::Launch | Action::Resume { .. });
         let finishing = self.older.iter().filter(|(_, verdict)| launches && matches!(verdict, Verdict::Finish(_)));
         finishing.map(|(run, _)| run).next_back()
     }
@@ -168,30 +174,17 @@ impl Decision {
 /// The action of a [`Decision`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Start a new run; these active runs are superseded by it.
-    Launch { supersedes: Vec<RunId> },
-    /// A live equivalent run does it; these active runs are superseded by it.
-    Adopt { run: RunId, supersedes: Vec<RunId> },
-    /// A completed equivalent run has done it; these active runs are superseded by it.
-    Reuse { run: RunId, supersedes: Vec<RunId> },
+    /// Start a new run.
+    Launch,
+    /// A live equivalent run does it.
+    Adopt { run: RunId },
+    /// A completed equivalent run has done it.
+    Reuse { run: RunId },
     /// An equivalent run was lost, has failed or reviewed only a part: a new run takes over what it recorded and goes on
     /// from there.
-    Resume { from: RunId, supersedes: Vec<RunId> },
+    Resume { from: RunId },
     /// Nothing to review.
     Skip,
-}
-
-impl Action {
-    /// The active runs that are ended because of it.
-    pub fn supersedes(&self) -> &[RunId] {
-        match self {
-            Self::Launch { supersedes }
-            | Self::Adopt { supersedes, .. }
-            | Self::Reuse { supersedes, .. }
-            | Self::Resume { supersedes, .. } => supersedes,
-            Self::Skip => &[],
-        }
-    }
 }
 
 impl KnownRun<'_> {
@@ -246,6 +239,14 @@ impl KnownRun<'_> {
             && self.reasoning_effort == request.reasoning_effort
     }
 
+    /// Whether it is under way for a request's lineage, with other code. `scope` is the request's, written.
+    pub fn is_older_sibling(&self, request: &Request, scope: &str) -> bool {
+        (self.status == RunStatus::Pending || self.status.is_working())
+            && self.diff_fingerprint != request.diff_fingerprint
+            && self.same_lineage(scope, &request.branch, &request.worktree, &request.reviewer)
+            && follows_the_code(scope)
+    }
+
     fn same_lineage(&self, scope: &str, branch: &str, worktree: &str, reviewer: &str) -> bool {
         self.scope == scope && self.branch == branch && self.worktree == worktree && self.reviewer == reviewer
     }
@@ -274,8 +275,6 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
         return Decision::of(Action::Skip, reason, 0);
     }
     let older = under_way(request, known);
-    let supersedes: Vec<RunId> =
-        older.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Cancel(_))).map(|(run, _)| run.clone()).collect();
     let about_older = about_older(&older);
     let decided = |action, reason: String, saved| {
         let mut decision = Decision::of(action, reason, saved);
@@ -290,24 +289,24 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
             Some((run, _)) => format!("reviewed again because that was asked for, although {} shows the same", run.id),
             None => "asked for without regard to earlier reviews; there is no equivalent one".to_owned(),
         };
-        return decided(Action::Launch { supersedes }, reason, 0);
+        return decided(Action::Launch, reason, 0);
     }
     if let Some((run, id)) = newest(&|run| run.is_active()) {
         let doing = if run.status == RunStatus::Pending { "waits to review" } else { "is reviewing" };
         let saved = request.prompt_estimate.max(run.tokens);
-        return decided(Action::Adopt { run: id, supersedes }, format!("{} {doing} exactly this", run.id), saved);
+        return decided(Action::Adopt { run: id }, format!("{} {doing} exactly this", run.id), saved);
     }
     if let Some((run, id)) = newest(&|run| run.is_done()) {
         let reason = format!("{} has reviewed exactly this; no line of it has changed since", run.id);
         let saved = request.prompt_estimate.max(run.tokens);
-        return decided(Action::Reuse { run: id, supersedes }, reason, saved);
+        return decided(Action::Reuse { run: id }, reason, saved);
     }
     let early = newest(&|run| run.has_ended_early());
     if let Some((run, id)) = &early
         && let Some(reason) = run.is_all_there_is()
     {
         let saved = request.prompt_estimate.max(run.tokens);
-        return decided(Action::Reuse { run: id.clone(), supersedes }, reason, saved);
+        return decided(Action::Reuse { run: id.clone() }, reason, saved);
     }
     let last = newest(&|run| run.status != RunStatus::Skipped && run.status.is_terminal());
     if request.asker == Asker::Automatic
@@ -341,7 +340,7 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
             run.attempt,
             crate::domain::text::count(run.findings as usize, "finding"),
         );
-        return decided(Action::Resume { from: id.clone(), supersedes }, reason, run.tokens);
+        return decided(Action::Resume { from: id.clone() }, reason, run.tokens);
     }
     let reason = match early {
         Some((run, _)) if run.resumable == Resumable::No => {
@@ -350,7 +349,7 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
         Some((run, _)) => format!("{} ended early in its last attempt; the review begins anew", run.id),
         None => "no review of exactly this exists".to_owned(),
     };
-    decided(Action::Launch { supersedes }, reason, 0)
+    decided(Action::Launch, reason, 0)
 }
 
 impl Decision {
@@ -363,16 +362,9 @@ impl Decision {
 /// them; a dead one among them is not resumed.
 fn under_way(request: &Request, known: &[KnownRun<'_>]) -> Vec<(RunId, Verdict)> {
     let scope = request.scope.to_string();
-    if !follows_the_code(&scope) {
-        return Vec::new();
-    }
     let mut older: Vec<(RunId, Verdict)> = known
         .iter()
-        .filter(|run| {
-            (run.status == RunStatus::Pending || run.status.is_working())
-                && run.diff_fingerprint != request.diff_fingerprint
-                && run.same_lineage(&scope, &request.branch, &request.worktree, &request.reviewer)
-        })
+        .filter(|run| run.is_older_sibling(request, &scope))
         .filter_map(|run| {
             let verdict = match (&run.underway, run.ending) {
                 (Some(underway), Ending::NotAsked) => verdict(underway, request.rule),
@@ -486,20 +478,31 @@ mod tests {
         text.parse().expect("an id")
     }
 
-    fn launch(supersedes: &[&str]) -> Action {
-        Action::Launch { supersedes: supersedes.iter().map(|text| id(text)).collect() }
+    /// What is done about a request, and the runs that are ended because of it.
+    type Done = (Action, Vec<RunId>);
+
+    fn ids(texts: &[&str]) -> Vec<RunId> {
+        texts.iter().map(|text| id(text)).collect()
     }
 
-    fn adopt(run: &str, supersedes: &[&str]) -> Action {
-        Action::Adopt { run: id(run), supersedes: supersedes.iter().map(|text| id(text)).collect() }
+    fn launch(supersedes: &[&str]) -> Done {
+        (Action::Launch, ids(supersedes))
     }
 
-    fn reuse(run: &str, supersedes: &[&str]) -> Action {
-        Action::Reuse { run: id(run), supersedes: supersedes.iter().map(|text| id(text)).collect() }
+    fn adopt(run: &str, supersedes: &[&str]) -> Done {
+        (Action::Adopt { run: id(run) }, ids(supersedes))
     }
 
-    fn resume(from: &str) -> Action {
-        Action::Resume { from: id(from), supersedes: Vec::new() }
+    fn reuse(run: &str, supersedes: &[&str]) -> Done {
+        (Action::Reuse { run: id(run) }, ids(supersedes))
+    }
+
+    fn resume(from: &str) -> Done {
+        (Action::Resume { from: id(from) }, Vec::new())
+    }
+
+    fn done(decision: &Decision) -> Done {
+        (decision.action.clone(), decision.supersedes())
     }
 
     use RunStatus::*;
@@ -601,12 +604,12 @@ mod tests {
     )]
     fn decisions(
         #[case] known: Vec<KnownRun<'static>>,
-        #[case] action: Action,
+        #[case] expected: Done,
         #[case] saved: u64,
         #[case] reason: &str,
     ) {
         let decision = decide(&request(), &known);
-        assert_eq!(decision.action, action, "{}", decision.reason);
+        assert_eq!(done(&decision), expected, "{}", decision.reason);
         assert_eq!(decision.saved_token_estimate, saved);
         assert!(decision.reason.contains(reason), "{:?} does not say {reason:?}", decision.reason);
     }
@@ -618,7 +621,7 @@ mod tests {
     fn what_does_not_move_is_not_superseded(#[case] scope: &'static str) {
         let request = Request { scope: scope.parse().expect("a scope"), ..request() };
         let known = [KnownRun { diff_fingerprint: "d0", scope, ..run(A, Reviewing) }];
-        assert_eq!(decide(&request, &known).action, launch(&[]));
+        assert_eq!(done(&decide(&request, &known)), launch(&[]));
     }
 
     #[test]
@@ -628,7 +631,7 @@ mod tests {
             KnownRun { diff_fingerprint: "d0", scope: "branch:main", ..run(A, Reviewing) },
             KnownRun { diff_fingerprint: "d0", scope: "branch:dev", ..run(B, Reviewing) },
         ];
-        assert_eq!(decide(&request, &known).action, launch(&[A]));
+        assert_eq!(done(&decide(&request, &known)), launch(&[A]));
     }
 
     #[test]
@@ -646,7 +649,7 @@ mod tests {
         let request = Request { force: true, ..request() };
         let known = [run(A, Completed), KnownRun { diff_fingerprint: "d0", ..run(B, Pending) }];
         let decision = decide(&request, &known);
-        assert_eq!(decision.action, launch(&[B]));
+        assert_eq!(done(&decision), launch(&[B]));
         assert!(decision.reason.starts_with("reviewed again because that was asked for"), "{}", decision.reason);
         assert!(decision.reason.contains(A) && decision.reason.contains("replaces a run"), "{}", decision.reason);
         assert!(decide(&request, &[]).reason.contains("no equivalent one"));
@@ -705,14 +708,14 @@ mod tests {
             pending.underway = Some(Underway::idle(super::super::supersede::Pace::Waiting));
         }
         let decision = decide(&request(), &known);
-        assert_eq!(decision.action, launch(ended), "{}", decision.reason);
+        assert_eq!(done(&decision), launch(ended), "{}", decision.reason);
         assert_eq!(decision.waits_for(), waits_for.map(id).as_ref());
         assert!(decision.reason.contains(reason), "{:?} does not say {reason:?}", decision.reason);
         // Who gets the answer of an earlier run waits for nothing.
         known.push(run("ar_01JD3Z8Q6M7S5V2K4T9XWB1C00", RunStatus::Completed));
         let reused = decide(&request(), &known);
         assert!(matches!(reused.action, Action::Reuse { .. }) && reused.waits_for().is_none());
-        assert_eq!(reused.action.supersedes(), decision.action.supersedes());
+        assert_eq!(reused.supersedes(), decision.supersedes());
     }
 
     #[rstest]
@@ -735,6 +738,6 @@ mod tests {
         let asked = by(Asker::Person);
         assert!(asked.action != Action::Skip && asked.duplicate_of.is_none(), "a person is not refused");
         let forced = decide(&Request { asker: Asker::Automatic, force: true, ..request() }, &known);
-        assert!(matches!(forced.action, Action::Launch { .. }), "{}", forced.reason);
+        assert!(matches!(forced.action, Action::Launch), "{}", forced.reason);
     }
 }

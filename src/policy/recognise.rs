@@ -76,7 +76,7 @@ pub fn took_the_place(region: LineRange, was: u32, lines: LineRange) -> bool {
 }
 
 fn length(lines: LineRange) -> u32 {
-    lines.end.saturating_sub(lines.start).saturating_add(1).min(1 << 24)
+    lines.count().min(1 << 24)
 }
 
 fn overlap(one: LineRange, other: LineRange) -> u32 {

@@ -77,15 +77,11 @@ impl Critic {
         if here.range(strength..).any(|(_, row)| overlapping(row, finding).next().is_some()) {
             return Verdict::Duplicate;
         }
-        for weaker in here.range(..strength).flat_map(|(_, row)| overlapping(row, finding)) {
-            if let Some(seen) = self.seen.get_mut(weaker.index)
-                && std::mem::replace(&mut seen.standing, Standing::GaveWay) == Standing::Stands
-            {
-                self.standing -= 1;
-            }
-        }
+        let weaker = here.range(..strength).flat_map(|(_, row)| overlapping(row, finding));
+        let weaker: Vec<usize> = weaker.map(|weaker| weaker.index).collect();
         let interval = Interval { end: finding.line_end, index: self.seen.len() };
         here.entry(strength).or_default().insert(finding.line_start, interval);
+        weaker.into_iter().for_each(|index| self.give_way(index));
         self.standing += 1;
         self.ids.insert(finding.finding_id.clone(), self.seen.len());
         self.seen.push(Seen { finding: finding.clone(), standing: Standing::Stands });
@@ -101,8 +97,13 @@ impl Critic {
 
     /// Takes a finding out again; it still stands against weaker reports of the same.
     pub fn withdraw(&mut self, id: &FindingId) {
-        let seen = self.seen.iter_mut().find(|seen| &seen.finding.finding_id == id);
-        if let Some(seen) = seen
+        if let Some(&index) = self.ids.get(id) {
+            self.give_way(index);
+        }
+    }
+
+    fn give_way(&mut self, index: usize) {
+        if let Some(seen) = self.seen.get_mut(index)
             && std::mem::replace(&mut seen.standing, Standing::GaveWay) == Standing::Stands
         {
             self.standing -= 1;

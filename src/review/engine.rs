@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::plan::{Plan, PlannedFile, Report, Unit, UnitKind};
-use super::replay::{Replayed, count};
+use super::replay::{Replayed, to_u32};
 use super::{Critic, Spent, Verdict, summary};
 use crate::domain::{
     CancelReason, Coverage, ErrorClass, Finding, FindingCounts, LeftOut, LeftOutReason, Rejected, RunEvent, RunStatus,
@@ -93,7 +93,7 @@ impl Engine {
         self.stage = Stage::Reviewing;
         self.plan = plan;
         self.journal = journal;
-        self.hunks = count(self.plan.files.iter().map(|file| file.hunks.len()).sum());
+        self.hunks = to_u32(self.plan.files.iter().map(|file| file.hunks.len()).sum());
         let covered = self.journal.covered.iter().map(|file| &file.path);
         self.done = covered.chain(self.journal.left_out.iter().map(|file| &file.path)).cloned().collect();
         self.leave_carried();
@@ -102,14 +102,14 @@ impl Engine {
         let mut effects = Vec::new();
         if self.journal.planned.is_none() {
             let event = RunEvent::Planned {
-                files: count(self.plan.files.len() + self.plan.left_out.len()),
+                files: to_u32(self.plan.files.len() + self.plan.left_out.len()),
                 hunks: self.hunks,
                 left_out: self.plan.left_out.clone(),
             };
             effects.push(Effect::Append(event));
         }
         match self.journal.cancel_asked {
-            Some(reason) => effects.push(self.finish(self.cancelled_as(reason), Some(reason))),
+            Some(reason) => effects.push(self.finish(reason.status(), Some(reason))),
             None => effects.push(self.next()),
         }
         effects
@@ -162,7 +162,7 @@ impl Engine {
                         RunEvent::Covered { file: file.coverage() }
                     }
                     Some(reason) => {
-                        let (left_out, hunks) = (LeftOut { path: file.path.clone(), reason }, count(file.hunks.len()));
+                        let (left_out, hunks) = (LeftOut { path: file.path.clone(), reason }, to_u32(file.hunks.len()));
                         self.journal.leave_out(left_out.clone(), hunks);
                         RunEvent::LeftOut { file: left_out, hunks }
                     }
@@ -211,8 +211,8 @@ impl Engine {
                 let PlannedFile { path, hunks, .. } = &self.plan.files[index];
                 if self.done.insert(path.clone()) {
                     let file = LeftOut { path: path.clone(), reason: LeftOutReason::Unreadable };
-                    self.journal.leave_out(file.clone(), count(hunks.len()));
-                    effects.push(Effect::Append(RunEvent::LeftOut { file, hunks: count(hunks.len()) }));
+                    self.journal.leave_out(file.clone(), to_u32(hunks.len()));
+                    effects.push(Effect::Append(RunEvent::LeftOut { file, hunks: to_u32(hunks.len()) }));
                 }
             }
         }
@@ -221,14 +221,7 @@ impl Engine {
     }
 
     fn cancel(&mut self, reason: CancelReason) -> Vec<Effect> {
-        vec![Effect::Append(RunEvent::CancelAsked { reason }), self.finish(self.cancelled_as(reason), Some(reason))]
-    }
-
-    fn cancelled_as(&self, reason: CancelReason) -> RunStatus {
-        match reason {
-            CancelReason::Superseded => RunStatus::Superseded,
-            _ => RunStatus::Cancelled,
-        }
+        vec![Effect::Append(RunEvent::CancelAsked { reason }), self.finish(reason.status(), Some(reason))]
     }
 
     /// The next unit, or the end: failed when the reviewer failed and nothing at all was covered.
@@ -274,13 +267,13 @@ impl Engine {
     fn coverage(&self) -> Coverage {
         let mut coverage = self.journal.coverage();
         let covered: HashSet<&str> = self.journal.covered.iter().map(|file| file.path.as_str()).collect();
-        coverage.files_total = count(self.plan.files.len() + self.plan.left_out.len());
+        coverage.files_total = to_u32(self.plan.files.len() + self.plan.left_out.len());
         // Of the plan, as journals of older versions do not count what was left out.
         let out: HashSet<&str> =
             coverage.left_out.iter().filter(|file| !file.reason.is_gap()).map(|file| file.path.as_str()).collect();
         let hunks = |left_out: bool| {
             let files = self.plan.files.iter().filter(|file| out.contains(file.path.as_str()) == left_out);
-            count(files.map(|file| file.hunks.len()).sum())
+            to_u32(files.map(|file| file.hunks.len()).sum())
         };
         (coverage.hunks_total, coverage.hunks_left_out) = (hunks(false), hunks(true));
         let reviewed = self.plan.files.iter().filter(|file| covered.contains(file.path.as_str()));

@@ -2,7 +2,7 @@
 //!
 //! A model reports as it goes, and reports again: in other words, a few lines off, more or less alarmed. Invariants: what
 //! is known depends only on the findings and restatements that were given out, in their order, so a journal brings it
-//! back ([`Accumulated::replay`]); a finding keeps its id, kind, lines and quote; admitting costs about the same however
+//! back; a finding keeps its id, kind, lines and quote; admitting costs about the same however
 //! many findings there are. Of two reports of one problem neither the strength nor the text that stays depends on which
 //! came first; the place does, it is the first one's. So does, in a chain of reports of which only neighbours overlap, how
 //! many of them remain.
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::critic::by_urgency;
 use super::likeness::{Likeness, Words};
 use crate::domain::text::one_line;
-use crate::domain::{Finding, FindingId, Kind, LineRange, RunEvent, Suggestion};
+use crate::domain::{Finding, FindingId, Kind, Suggestion};
 
 /// So many lines apart, the same problem in other words is the same problem. Own: a condition and what it guards.
 const NEAR: u32 = 3;
@@ -87,19 +87,6 @@ struct Answer {
 }
 
 impl Accumulated {
-    /// The state after the findings and restatements of a journal, in its order.
-    pub fn replay<'a>(events: impl IntoIterator<Item = &'a RunEvent>) -> Self {
-        let mut state = Self::default();
-        for event in events {
-            match event {
-                RunEvent::Finding { finding } if !state.by_id.contains_key(&finding.finding_id) => state.learn(finding),
-                RunEvent::Restated { finding, .. } => state.restate(finding),
-                _ => {}
-            }
-        }
-        state
-    }
-
     /// Takes a report in. It tells of a known finding when it has its id; when path and kind are the same and they share
     /// a line; when, up to 10 lines apart, kind and code are the same; when, up to 3 lines apart, kind and words are the
     /// same by half of them, or the words are and one kind is the other's twin, as `MISSING_ERROR_HANDLING` and
@@ -130,10 +117,6 @@ impl Accumulated {
     /// The findings in the order of their first report.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.known.iter().map(|known| &known.finding)
-    }
-
-    pub fn get(&self, id: &FindingId) -> Option<&Finding> {
-        self.by_id.get(id).and_then(|&index| self.known.get(index)).map(|known| &known.finding)
     }
 
     pub fn len(&self) -> usize {
@@ -194,7 +177,7 @@ impl Accumulated {
     fn answer(&self, index: usize, finding: &Finding, words: &Words) -> Option<Answer> {
         let Known { finding: known, words: known_words } = self.known.get(index)?;
         let likeness = known_words.likeness(words);
-        let (of_kind, apart) = (known.kind == finding.kind, gap(known.lines(), finding.lines()));
+        let (of_kind, apart) = (known.kind == finding.kind, known.lines().gap(finding.lines()));
         let in_other_words = likeness.alike && apart <= NEAR;
         let moved = likeness.same_code && !likeness.told_apart && apart <= DRIFT;
         let same = if of_kind { apart == 0 || moved || in_other_words } else { in_other_words };
@@ -206,11 +189,6 @@ impl Accumulated {
             index: std::cmp::Reverse(index),
         })
     }
-}
-
-/// Lines from one range to another; 0 when they share one.
-fn gap(one: LineRange, other: LineRange) -> u32 {
-    other.start.saturating_sub(one.end).max(one.start.saturating_sub(other.end))
 }
 
 fn twins(kind: Kind) -> impl Iterator<Item = Kind> {

@@ -103,6 +103,7 @@ impl Replayed {
                 }
                 RunEvent::Phase { .. }
                 | RunEvent::Judged { .. }
+                | RunEvent::Unanswered { .. }
                 | RunEvent::TookOver { .. }
                 | RunEvent::Surrounded { .. }
                 | RunEvent::Waiting { .. }
@@ -161,9 +162,9 @@ impl Replayed {
     /// What was covered, as far as the journal tells: files that were not reached are counted in the totals only, and
     /// the lines are those of the covered hunks.
     pub fn coverage(&self) -> Coverage {
-        let hunks_covered = count(self.covered.iter().map(|file| file.hunks.len()).sum());
-        let files_covered = count(self.covered.len());
-        let known = files_covered.saturating_add(count(self.left_out.len()));
+        let hunks_covered = to_u32(self.covered.iter().map(|file| file.hunks.len()).sum());
+        let files_covered = to_u32(self.covered.len());
+        let known = files_covered.saturating_add(to_u32(self.left_out.len()));
         let planned = self.planned.unwrap_or_default();
         let mut coverage = Coverage {
             files_total: planned.files.max(known),
@@ -171,11 +172,7 @@ impl Replayed {
             hunks_total: planned.hunks.saturating_sub(self.hunks_left_out).max(hunks_covered),
             hunks_covered,
             hunks_left_out: self.hunks_left_out,
-            lines_covered: self
-                .covered
-                .iter()
-                .flat_map(|file| &file.hunks)
-                .fold(0, |sum: u32, lines| sum.saturating_add(lines.end.saturating_sub(lines.start) + 1)),
+            lines_covered: FileCoverage::lines(&self.covered),
             files: self.covered.clone(),
             left_out: self.left_out.clone(),
             ..Coverage::default()
@@ -207,6 +204,7 @@ impl Replayed {
     }
 }
 
-pub(super) fn count(n: usize) -> u32 {
+/// A number of things as records hold it.
+pub(super) fn to_u32(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -356,9 +356,8 @@ impl Worker<'_> {
         let left = all.saturating_sub(carried);
         let rest = if left == 0 { "nothing is left to review".to_owned() } else { format!("{left} to review") };
         let said = format!("; {carried} of {} carried over from {most}{others}, {rest}", count(all, "hunk"));
-        let lines =
-            |hunks: &[LineRange]| -> u64 { hunks.iter().map(|hunk| u64::from(hunk.end - hunk.start) + 1).sum() };
-        let saved: u64 = plan.carried.iter().map(|carried| lines(&carried.file.hunks)).sum();
+        let hunks = plan.carried.iter().flat_map(|carried| &carried.file.hunks);
+        let saved: u64 = hunks.map(|hunk| u64::from(hunk.count())).sum();
         let saved = identity::saved_estimate(&self.record.reviewer, saved, open.is_empty());
         let mut coverage = self.record.coverage.clone();
         coverage.carry(&plan.carried);

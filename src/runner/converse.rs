@@ -55,7 +55,7 @@ impl Worker<'_> {
             Err(RunnerError::Reviewer(error)) if error.cancelled => {
                 let reason = self.asked.look().unwrap_or(CancelReason::UserStop);
                 self.buffer.push(RunEvent::CancelAsked { reason });
-                let outcome = Replayed::of(events()).outcome(settle::status_of(reason), "it had asked nothing yet");
+                let outcome = Replayed::of(events()).outcome(reason.status(), "it had asked nothing yet");
                 return Ok(Outcome { cancel: Some(reason), ..outcome });
             }
             Err(RunnerError::Reviewer(error)) => {
@@ -94,7 +94,7 @@ impl Worker<'_> {
         let mut recorded = Recorded::of(events());
         let mut dialog = Dialog::new();
         let mut effects = VecDeque::from(dialog.handle(Event::Started(Box::new(task))));
-        let outcome = loop {
+        let mut outcome = loop {
             let event = match effects.pop_front() {
                 None => return Err(RunnerError::Stuck { run: self.record.run_id.clone() }),
                 Some(Effect::Append(event)) => {
@@ -107,8 +107,8 @@ impl Worker<'_> {
                     Some(event) => event,
                     None => {
                         self.keep_account(&dialog, &mut talk)?;
-                        match self.may_ask(&mut talk)? {
-                            Some(reason) => Event::CancelAsked(reason),
+                        match self.may_not_ask(&dialog, &mut talk)? {
+                            Some(event) => event,
                             None => self.ask(turn, &request, &mut talk)?,
                         }
                     }
@@ -130,6 +130,9 @@ impl Worker<'_> {
             self.indexed(refreshed);
         }
         self.keep_account(&dialog, &mut talk)?;
+        // Those of this room and of earlier attempts as well.
+        let entries = self.runner.store.read_journal(&self.record.run_id)?;
+        outcome.notes = Replayed::of(entries.iter().map(|entry| &entry.event)).notes;
         Ok(outcome)
     }
 
@@ -165,8 +168,8 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Waits while the run is paused; answers why nothing more may be asked, if so.
-    fn may_ask(&mut self, talk: &mut Talk) -> Result<Option<CancelReason>, RunnerError> {
+    /// Waits while the run is paused; answers what keeps it from asking, if anything does.
+    fn may_not_ask(&mut self, dialog: &Dialog, talk: &mut Talk) -> Result<Option<Event>, RunnerError> {
         let run = self.record.run_id.clone();
         if self.runner.is_paused(&run)? {
             self.buffer.push(RunEvent::Paused);
@@ -178,16 +181,11 @@ impl Worker<'_> {
             self.buffer.push(RunEvent::Resumed);
         }
         if let Some(reason) = self.asked.look() {
-            return Ok(Some(reason));
+            return Ok(Some(Event::CancelAsked(reason)));
         }
-        let free = talk.opened.facts.price.as_ref().is_some_and(|price| price.is_free());
-        match self.runner.day_is_spent()?.filter(|_| !free) {
-            None => Ok(None),
-            Some(text) => {
-                self.buffer.push(RunEvent::Note { text });
-                Ok(Some(CancelReason::BudgetExhausted))
-            }
-        }
+        let free = talk.opened.facts.is_free();
+        let day = self.runner.day_is_spent()?.filter(|_| !free);
+        Ok(day.or_else(|| dialog.over_budget()).map(Event::Unaffordable))
     }
 
     /// One paid answer, from the run's reviewer or from whoever takes over.
@@ -254,7 +252,7 @@ impl Worker<'_> {
             tokens: response.usage.total(),
             cost,
         };
-        let free = opened.facts.price.as_ref().is_some_and(|price| price.is_free());
+        let free = opened.facts.is_free();
         if !free && let Err(error) = self.runner.spending().append(&paid) {
             // The run's own account still has it.
             tracing::warn!(run = %self.record.run_id, %error, "what was paid is missing from the account of the day");

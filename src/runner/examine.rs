@@ -4,14 +4,20 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{Runner, RunnerError};
+use crate::context::chunk::chunks;
 use crate::context::mask::Mask;
 use crate::domain::{Finding, LineRange, Reported, RunId, RunRecord};
 use crate::git::{Change, Repo};
 use crate::provider::builtin;
+use crate::provider::builtin::language::Language;
 use crate::review::{Examined, FileText, ScopeLines, apply, examine};
 
 /// Files that are kept at hand.
 const KEPT: usize = 64;
+/// Changed files that are read for the names of what was changed.
+const NAMED: usize = 100;
+/// Longer ones are not read for that. Bytes.
+const NAMED_BYTES: usize = 1 << 20;
 
 /// The snapshot, as far as it was looked at.
 pub(super) struct Bench {
@@ -19,7 +25,15 @@ pub(super) struct Bench {
     run_id: RunId,
     commit: String,
     scope: ScopeLines,
+    symbols: Symbols,
     files: HashMap<String, Option<Loaded>>,
+}
+
+/// Whether the scope knows the names of what was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Symbols {
+    NotRead,
+    Read,
 }
 
 #[derive(Clone)]
@@ -41,6 +55,7 @@ impl Bench {
             run_id: record.run_id.clone(),
             commit: record.snapshot_commit.clone(),
             scope: scope.with_roots([root, record.worktree.clone()]),
+            symbols: Symbols::NotRead,
             files: HashMap::new(),
         })
     }
@@ -49,6 +64,9 @@ impl Bench {
     pub fn examine(&mut self, report: &Reported) -> Examined {
         // What a model was shown in spite of the mask, or made up, does not come to the store either.
         let report = without_secrets(report);
+        if self.symbols == Symbols::NotRead && self.scope.is_outside(&report.path) {
+            self.read_symbols();
+        }
         let scope = std::mem::take(&mut self.scope);
         let run_id = self.run_id.clone();
         let mut examined = examine(&report, &scope, &run_id, |path| self.file(path).map(|file| file.shown));
@@ -62,6 +80,23 @@ impl Bench {
             }
         }
         examined
+    }
+
+    /// Reads the names of what was changed, once a report about other code may have to name one of them.
+    fn read_symbols(&mut self) {
+        self.symbols = Symbols::Read;
+        let mut symbols = Vec::new();
+        for (path, hunks) in self.scope.files().take(NAMED) {
+            let Ok(Some(bytes)) = self.repo.file_at(&self.commit, path) else { continue };
+            if bytes.len() > NAMED_BYTES {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            let chunks = chunks(path, &text, Language::detect(path, &bytes));
+            let changed = chunks.into_iter().filter(|chunk| hunks.iter().any(|hunk| hunk.overlaps(chunk.lines)));
+            symbols.extend(changed.flat_map(|chunk| [chunk.name, chunk.parent]));
+        }
+        self.scope = std::mem::take(&mut self.scope).with_symbols(symbols);
     }
 
     /// Why the replacement of a finding is no good.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Runner, RunnerError, process};
-use crate::config::{Dialect, KeySource, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
+use crate::config::{KeySource, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
 use crate::domain::{ErrorClass, RunRecord};
 use crate::provider::Reviewer;
 use crate::provider::builtin;
@@ -156,12 +156,7 @@ fn program(name: &str, settings: &ReviewerSettings, folder: &Path, access: Acces
     Ok(Program {
         name: name.to_owned(),
         words: settings.command.clone(),
-        dialect: match settings.dialect() {
-            Dialect::Claude => command::Dialect::Claude,
-            Dialect::Codex => command::Dialect::Codex,
-            Dialect::Gemini => command::Dialect::Gemini,
-            Dialect::Plain => command::Dialect::Plain,
-        },
+        dialect: settings.dialect(),
         model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
         effort: settings.effort.map(|effort| effort.word().to_owned()),
         folder: folder.to_owned(),

@@ -59,9 +59,8 @@ pub(super) fn of_hunks(repo: &Repo, change: &Change) -> Vec<Keys> {
 }
 
 /// Keys over the removed and added lines alone: whether an edit is still there, whatever stands around it.
-pub(super) fn of_edits(repo: &Repo, old_blob: Option<&str>, new_blob: &str, hunks: &[Hunk]) -> Keys {
-    let Some((old, new)) = texts(repo, old_blob, new_blob) else { return Vec::new() };
-    let (old, new) = (Lines::of(&old), Lines::of(&new));
+pub(super) fn of_edits(old: &[u8], new: &[u8], hunks: &[Hunk]) -> Keys {
+    let (old, new) = (Lines::of(old), Lines::of(new));
     hunks.iter().map(|hunk| key([b"edit".as_slice(), old.removed(hunk), new.added(hunk)])).collect()
 }
 

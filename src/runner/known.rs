@@ -34,33 +34,6 @@ pub(super) fn of_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
     }
 }
 
-/// A run as the policy sees it, to find what it stands for.
-pub(super) fn of_record<'a>(record: &'a RunRecord, scope: &'a str) -> KnownRun<'a> {
-    KnownRun {
-        id: record.run_id.as_str(),
-        status: record.status,
-        liveness: Liveness::Ended,
-        scope,
-        scope_hash: &record.scope_hash,
-        diff_fingerprint: &record.diff_fingerprint,
-        policy_version: &record.prompt_policy_version,
-        reviewer: &record.reviewer,
-        model: &record.model,
-        reasoning_effort: &record.reasoning_effort,
-        branch: &record.branch,
-        worktree: &record.worktree,
-        attempt: record.attempt,
-        epoch: record.epoch,
-        ending: ending(record.cancel_reason.map_or("", CancelReason::word)),
-        extent: if record.error_class.is_none() { Extent::Whole } else { Extent::Partial },
-        findings: record.finding_counts.total(),
-        tokens: record.tokens.total(),
-        superseded_by: record.superseded_by.as_ref().map_or("", |id| id.as_str()),
-        resumable: Resumable::No,
-        underway: None,
-    }
-}
-
 fn ending(reason: &str) -> Ending {
     match reason {
         "" => Ending::NotAsked,
@@ -97,7 +70,7 @@ impl Runner {
         if record.error_class.is_none() {
             return Ok(Extent::Whole);
         }
-        let Some(from) = &record.carried_over_from else { return Ok(Extent::Partial) };
+        let Some(from) = &record.resumed_from else { return Ok(Extent::Partial) };
         let (Some(before), Some(now)) = (self.store.output(from)?, self.store.output(&record.run_id)?) else {
             return Ok(Extent::Partial);
         };

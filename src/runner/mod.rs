@@ -82,12 +82,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Ambient, Paths, Settings};
-use crate::domain::{RunId, RunRecord, RunStatus, Scope, Source};
+use crate::domain::{RunId, RunRecord, RunStatus, SCHEMA_VERSION, Scope, Source};
 use crate::git::{Filter, GitError, Repo};
 use crate::policy::Decision;
 use crate::provider::builtin;
 use crate::provider::chat::ChatError;
-use crate::store::{Store, StoreError};
+use crate::store::{RepoInfo, Store, StoreError};
 
 /// Everything a request needs; cheap to make, one per process.
 pub struct Runner {
@@ -96,6 +96,17 @@ pub struct Runner {
     pub settings: Arc<Settings>,
     pub paths: Paths,
     pub ambient: Ambient,
+}
+
+/// The store of a repository.
+pub fn store_of(repo: &Repo, paths: &Paths) -> Result<Store, StoreError> {
+    let info = RepoInfo {
+        version: SCHEMA_VERSION,
+        key: repo.key(),
+        name: repo.name(),
+        common_dir: repo.common_dir().to_string_lossy().into_owned(),
+    };
+    Store::open(&paths.state, info)
 }
 
 /// A wish for a review.

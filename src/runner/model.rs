@@ -14,7 +14,7 @@ use crate::context::mask::Mask;
 use crate::context::material::{Measure, material};
 use crate::context::tokens;
 use crate::context::tools::{Setup, Toolbox};
-use crate::domain::{Finding, LineRange, RunRecord, Surroundings, TurnPhase, Usage, content_hash, text};
+use crate::domain::{Finding, LineRange, RunId, RunRecord, Surroundings, Time, TurnPhase, Usage, content_hash, text};
 use crate::git::{Change, FileChange, Hunk, Repo, Throwaway};
 use crate::provider::chat::{Chat, ChatError, Tools};
 use crate::provider::command::SETTINGS_OF_AGENTS;
@@ -145,7 +145,7 @@ impl Runner {
         index: Option<&Index>,
     ) -> Result<(Task, Option<Surroundings>), RunnerError> {
         let settings = self.model_settings(&opened.name)?;
-        let limits = self.limits(settings, &opened.facts)?;
+        let limits = self.limits(settings, &opened.facts, &record.run_id)?;
         let encoding = opened.facts.encoding;
         let count = move |text: &str| tokens::count(encoding, text) as u64;
         let measure = Measure {
@@ -256,10 +256,11 @@ impl Runner {
         })
     }
 
-    fn limits(&self, settings: &ReviewerSettings, facts: &ModelFacts) -> Result<Limits, RunnerError> {
+    fn limits(&self, settings: &ReviewerSettings, facts: &ModelFacts, run: &RunId) -> Result<Limits, RunnerError> {
         let window = &self.settings.window;
         let budget = &self.settings.budget;
-        let today = self.spent_today()?;
+        // What an earlier attempt of this run has paid, the engine counts itself.
+        let today = self.spending().since(self.midnight(), Some(run))?;
         let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
         let tokens = [budget.run_tokens, left(budget.day_tokens, today.tokens)];
         let costs = [
@@ -296,9 +297,13 @@ impl Runner {
 
     /// What was paid since midnight, where the user is.
     pub(super) fn spent_today(&self) -> Result<Total, RunnerError> {
+        Ok(self.spending().since(self.midnight(), None)?)
+    }
+
+    /// The last one, where the user is.
+    fn midnight(&self) -> Time {
         let now = self.ambient.now().to_zoned(jiff::tz::TimeZone::system());
-        let midnight = now.start_of_day().map_or(now.timestamp(), |day| day.timestamp());
-        Ok(self.spending().since(midnight)?)
+        now.start_of_day().map_or(now.timestamp(), |day| day.timestamp())
     }
 
     /// What is said when nothing more may be paid for today.

@@ -99,11 +99,12 @@ impl Runner {
         }
         let (old, new) = keys::texts(&self.repo, old_blob.as_deref(), &new_blob)?;
         let hunks = self.repo.edits(&old, &new).ok()?;
+        let then = keys::of_edits(&old, &new, &hunks);
+        let (old, new) = keys::texts(&self.repo, newer.old_blob.as_deref(), &newer.new_blob)?;
         let mut left: HashMap<String, usize> = HashMap::new();
-        for key in keys::of_edits(&self.repo, newer.old_blob.as_deref(), &newer.new_blob, &newer.hunks) {
+        for key in keys::of_edits(&old, &new, &newer.hunks) {
             *left.entry(key).or_default() += 1;
         }
-        let then = keys::of_edits(&self.repo, old_blob.as_deref(), &new_blob, &hunks);
         let kept = hunks.into_iter().zip(then).filter(|(_, key)| {
             let left = left.get_mut(key).filter(|left| **left > 0);
             left.map(|left| *left -= 1).is_some()

@@ -10,7 +10,12 @@ use crate::domain::{RunId, RunRecord};
 impl Runner {
     /// Asks a run to ask for nothing until [`Runner::resume`]. An answer that is on its way still comes in.
     pub fn pause(&self, run: &RunId) -> Result<Pausing, RunnerError> {
-        self.set_paused(run, true)
+        let pausing = self.set_paused(run, true)?;
+        if pausing == Pausing::Recorded {
+            // Whoever waits for it to end does not any more.
+            self.start_pending_or_say();
+        }
+        Ok(pausing)
     }
 
     /// Lets a paused run go on.

@@ -1,9 +1,35 @@
 //! What differs between operating systems: detached children, signals, process groups, who we are.
 
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+
+use super::RunnerError;
+use crate::config::Paths;
+use crate::git::Repo;
+
+/// What git says of a repository to what it starts, such as a hook, and what a process that outlives that must not go on to
+/// believe (`git rev-parse --local-env-vars`, and what a push adds).
+const OF_GIT: [&str; 16] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+/// A log above this many bytes begins anew: of what is in there, nobody reads more.
+const MAX_LOG: u64 = 1 << 20;
 
 /// The program that is running, also after its file was replaced by an upgrade.
 pub(super) fn program() -> std::io::Result<PathBuf> {
@@ -12,35 +38,61 @@ pub(super) fn program() -> std::io::Result<PathBuf> {
     Ok(if !program.exists() && image.exists() { image.to_owned() } else { program })
 }
 
-/// A command that outlives us and our terminal: its standard input (for a worker a locked file), output to a log, a process
-/// group of its own.
+/// Starts this program again in `folder`, as a process that outlives us and our terminal: with a process group and a log of
+/// its own, with this standard input (for a worker a locked file, which is the worker's from here on), and with nothing
+/// that a git which started us says of the repository.
 /// (No `pre_exec`, so that the standard library can use the cheap way to start a process.)
-pub(super) fn detached(
-    program: &Path,
-    arguments: &[OsString],
+pub(super) fn ourselves(
+    repo: &Repo,
+    paths: &Paths,
     folder: &Path,
+    arguments: &[&str],
     input: impl Into<Stdio>,
-    log: Option<File>,
-) -> Command {
-    let mut command = Command::new(program);
+    log_name: &str,
+) -> Result<Child, RunnerError> {
+    let failed = |program: &Path, source| RunnerError::Spawn { program: program.display().to_string(), source };
+    let program = program().map_err(|source| failed(Path::new("revdeck"), source))?;
+    let mut command = Command::new(&program);
     command.args(arguments).current_dir(folder).stdin(input);
-    match log.and_then(|log| Some((log.try_clone().ok()?, log))) {
+    match log(paths, log_name).and_then(|log| Some((log.try_clone().ok()?, log))) {
         Some((output, errors)) => command.stdout(output).stderr(errors),
         None => command.stdout(Stdio::null()).stderr(Stdio::null()),
     };
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command
+    for name in OF_GIT {
+        command.env_remove(name);
+    }
+    if !repo.is_found_in_its_worktree() {
+        // As with `git --git-dir=... --work-tree=... commit`: nothing else says where the repository is.
+        command.env("GIT_DIR", repo.git_dir()).env("GIT_WORK_TREE", repo.root());
+    }
+    if let Some(home) = paths.home() {
+        // It may have been given relative to another folder.
+        command.env(Paths::HOME_VARIABLE, home);
+    }
+    command.spawn().map_err(|source| failed(&program, source))
 }
 
-/// A file for what detached processes have to say, which is only what went wrong; none when it cannot be written.
-pub(super) fn log(folder: &Path, name: &str) -> Option<File> {
-    std::fs::create_dir_all(folder).ok()?;
+/// Waits for a child on a thread that sleeps: one that ends while we live must not stay as a zombie.
+pub(super) fn reap(mut child: Child) {
+    let reaper = std::thread::Builder::new().name("reaper".to_owned()).stack_size(64 * 1024);
+    let _ = reaper.spawn(move || child.wait());
+}
+
+/// A file for what detached processes have to say, which is only what went wrong; none when it cannot be written. It begins
+/// anew when it has become too long.
+pub(super) fn log(paths: &Paths, name: &str) -> Option<File> {
+    std::fs::create_dir_all(&paths.logs).ok()?;
     let mut options = OpenOptions::new();
     options.create(true).append(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(folder.join(name)).ok()
+    let log = options.open(paths.logs.join(name)).ok()?;
+    if log.metadata().is_ok_and(|seen| seen.len() > MAX_LOG) {
+        let _ = log.set_len(0);
+    }
+    Some(log)
 }
 
 /// Gives up the lock that came with standard input, before this process ends.
@@ -131,4 +183,26 @@ fn host() -> Option<String> {
 #[cfg(not(unix))]
 fn host() -> Option<String> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_log_that_is_too_long_begins_anew() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let paths = Paths::below(folder.path());
+        let write = |bytes: usize| {
+            let mut log = log(&paths, "a.log").expect("a log");
+            log.write_all(&vec![b'x'; bytes]).expect("written");
+            log.metadata().expect("there").len()
+        };
+        assert_eq!(write(1 << 19), 1 << 19);
+        assert_eq!(write(1 << 19), 1 << 20);
+        assert_eq!(write(1), MAX_LOG + 1, "a log of just this length is not too long");
+        assert_eq!(write(7), 7);
+    }
 }

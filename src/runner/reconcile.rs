@@ -8,7 +8,7 @@ use super::{Runner, RunnerError};
 use crate::domain::text::count;
 use crate::domain::{RunId, RunStatus};
 use crate::git::Repo;
-use crate::store::{Leftover, News};
+use crate::store::{Leftover, Locked, News};
 
 /// Causes that are told one by one.
 const NAMED: usize = 2;
@@ -58,7 +58,7 @@ impl Runner {
         };
         removed(Leftover::Worktree, self.sweep_checkouts()?);
         if self.store.newer_schema().is_none() && self.store.has_begun() {
-            removed(Leftover::Snapshot, usize::from(self.drop_half_made()?));
+            removed(Leftover::Snapshot, usize::from(self.store.locked_as(|locked| self.drop_half_made(locked))?));
         }
         Ok(self.store.tell_later(&news)?)
     }
@@ -70,16 +70,22 @@ impl Runner {
     }
 
     /// Releases the snapshot that was taken for a run that nobody came to record; whether there was one.
-    fn drop_half_made(&self) -> Result<bool, RunnerError> {
-        self.store.locked_as(|locked| {
-            let half_made = locked.half_made()?;
-            if let Some(run) = &half_made {
-                self.repo.release(run)?;
-                locked.drop_half_made(run)?;
-            }
-            locked.end_begun()?;
-            Ok(half_made.is_some())
-        })
+    fn drop_half_made(&self, locked: &Locked<'_>) -> Result<bool, RunnerError> {
+        let half_made = locked.half_made()?;
+        if let Some(run) = &half_made {
+            self.repo.release(run)?;
+            locked.drop_half_made(run)?;
+        }
+        locked.end_begun()?;
+        Ok(half_made.is_some())
+    }
+
+    /// Begins a run, and first releases what its maker never came to record: nobody would know of it afterwards.
+    pub(super) fn begin_run(&self, locked: &Locked<'_>, run: &RunId) -> Result<(), RunnerError> {
+        if self.store.has_begun() && self.drop_half_made(locked)? {
+            self.store.tell_later(&[News::Removed { leftover: Leftover::Snapshot, count: 1 }])?;
+        }
+        Ok(locked.begin_run(run)?)
     }
 }
 

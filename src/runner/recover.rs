@@ -61,7 +61,8 @@ impl Runner {
             Ok(Some(Recovered { run_id: run.clone(), became }))
         };
         // Where it was, as far as anybody can tell.
-        let place = match entries.iter().rev().find_map(|entry| turn(&entry.event)) {
+        let turn = entries.iter().rev().find_map(|entry| turn(&entry.event));
+        let place = match turn {
             Some(turn) => format!("turn {turn}"),
             None => format!("attempt {attempt}"),
         };
@@ -81,11 +82,9 @@ impl Runner {
             self.note_the_end(run, &replayed, settled.status, cause)?;
             return recovered(settled.status, cause);
         }
-        if record.cancel_reason.or(replayed.cancel_asked).is_some() {
-            let status = settle::ended_as(&RunRecord {
-                cancel_reason: record.cancel_reason.or(replayed.cancel_asked),
-                ..record.clone()
-            });
+        let asked = record.cancel_reason.or(replayed.cancel_asked);
+        if asked.is_some() {
+            let status = settle::ended_as(asked);
             let cause = "its worker did not answer";
             self.conclude(run, replayed.outcome(status, cause), record.phase_timings)?;
             self.note_the_end(run, &replayed, status, cause)?;
@@ -93,9 +92,9 @@ impl Runner {
         }
         let snapshot = self.can_go_on(&record);
         if attempt < MAX_ATTEMPTS && snapshot {
-            let cause = match place.starts_with("turn") {
-                true => format!("worker died in {place}, attempt {attempt} of {MAX_ATTEMPTS}"),
-                false => format!("worker died in {place} of {MAX_ATTEMPTS}"),
+            let cause = match turn {
+                Some(_) => format!("worker died in {place}, attempt {attempt} of {MAX_ATTEMPTS}"),
+                None => format!("worker died in {place} of {MAX_ATTEMPTS}"),
             };
             let text = format!("{cause}; resumed");
             self.store.journal(run)?.append(self.ambient.now(), RunEvent::Note { text })?;

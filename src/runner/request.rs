@@ -7,7 +7,7 @@ use super::identity::Identity;
 use super::start::Waiting;
 use super::{Requested, ReviewRequest, Runner, RunnerError, known, process};
 use crate::domain::{
-    CancelReason, Coverage, FindingCounts, Fix, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
+    CancelReason, Coverage, FindingCounts, Fix, FixId, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
 use crate::policy::supersede::{FinishRule, Verdict};
@@ -24,6 +24,8 @@ struct Asked<'a> {
     wish: &'a policy::Request,
     snapshot: &'a Snapshot,
     triage_bytes: u64,
+    /// The fix whose patch it is about.
+    follow_up_of: Option<&'a FixId>,
 }
 
 /// What came of one try under the store's lock.
@@ -54,7 +56,7 @@ impl Runner {
         let triage_bytes = self.store.triage_bytes()?;
         let snapshot = self.freeze(request)?;
         let wish = self.wish(request, &identity, &snapshot);
-        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: None };
         let mut dead = Dead::SettleFirst;
         let (requested, view) = loop {
             let tried = self.store.locked_as(|locked| self.under_lock(locked, &asked, dead))?;
@@ -87,19 +89,15 @@ impl Runner {
             worktree: String::new(),
             ..wish
         };
-        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes };
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(&fix.fix_id) };
         let decision = Decision {
-            action: Action::Launch { supersedes: Vec::new() },
+            action: Action::Launch,
             reason: format!("reviews the patch of {}", fix.fix_id),
             saved_token_estimate: 0,
             older: Vec::new(),
             duplicate_of: None,
         };
-        self.store.locked_as(|locked| {
-            let run = self.create(locked, &asked, &decision)?;
-            // Still under the lock that a worker needs to begin it.
-            Ok(locked.note_on_run(&run.run_id, |run| run.follow_up_of = Some(fix.fix_id.clone()))?)
-        })
+        self.store.locked_as(|locked| self.create(locked, &asked, &decision))
     }
 
     fn wish(&self, request: &ReviewRequest, identity: &Identity, snapshot: &Snapshot) -> policy::Request {
@@ -148,8 +146,7 @@ impl Runner {
             if run.liveness == Liveness::Dead && dead == Dead::SettleFirst {
                 return Ok(Tried::DeadWorker);
             }
-            let older = !same && !row.status.is_terminal() && row.scope == scope && row.reviewer == wish.reviewer;
-            if older && row.branch == wish.branch && row.worktree == wish.worktree {
+            if run.is_older_sibling(wish, &scope) {
                 run.underway = self.underway(&row, run.liveness, asked.snapshot)?;
             }
             if same
@@ -188,13 +185,12 @@ impl Runner {
                     None => self.create(locked, asked, &decision)?,
                 }
             }
-            Action::Adopt { run, .. } => self.stand_again(locked, run, asked, &decision)?,
-            Action::Reuse { run, .. } => self.stand_again(locked, run, asked, &decision)?,
-            Action::Launch { .. } | Action::Resume { .. } => self.create(locked, asked, &decision)?,
+            Action::Adopt { run } | Action::Reuse { run } => self.stand_again(locked, run, asked, &decision)?,
+            Action::Launch | Action::Resume { .. } => self.create(locked, asked, &decision)?,
         };
         self.tell_older(locked, &decision, &run.run_id);
         if matches!(decision.action, Action::Reuse { .. }) {
-            self.fold(locked, &run)?;
+            self.fold(locked, &run.run_id)?;
         }
         Ok(Tried::Requested(Box::new(Requested { decision, run }), view))
     }
@@ -204,13 +200,13 @@ impl Runner {
         let run = &requested.run;
         let added = match &requested.decision.action {
             // One that waits is started by whoever ends what it waits for.
-            Action::Launch { .. } | Action::Resume { .. } if self.must_wait(run) => None,
-            Action::Launch { .. } | Action::Resume { .. } => {
+            Action::Launch | Action::Resume { .. } if self.must_wait(run) => None,
+            Action::Launch | Action::Resume { .. } => {
                 Some(Waiting { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
             }
             Action::Adopt { .. } | Action::Reuse { .. } | Action::Skip => None,
         };
-        self.start_next(view, added, requested.decision.action.supersedes())?;
+        self.start_next(view, added, &requested.decision.supersedes())?;
         Ok(())
     }
 
@@ -222,7 +218,7 @@ impl Runner {
 
     /// Appends the new run's first line; its snapshot is kept before anybody can read about it.
     fn create(&self, locked: &Locked<'_>, asked: &Asked<'_>, decision: &Decision) -> Result<RunRecord, RunnerError> {
-        let Asked { request, wish, snapshot, triage_bytes } = *asked;
+        let Asked { request, wish, snapshot, triage_bytes, follow_up_of } = *asked;
         let now = self.ambient.now();
         let status = if decision.action == Action::Skip { RunStatus::Skipped } else { RunStatus::Pending };
         let epoch = self.store.advance_epoch()?;
@@ -251,7 +247,7 @@ impl Runner {
             attempt: 0,
             paused: false,
             follow_up_count: 0,
-            follow_up_of: None,
+            follow_up_of: follow_up_of.cloned(),
             phase_timings: PhaseTimings::default(),
             prompt_estimate: wish.prompt_estimate,
             tokens: Usage::default(),
@@ -286,14 +282,14 @@ impl Runner {
                 record.summary = decision.reason.clone();
                 record.reused_from.clone_from(&decision.duplicate_of);
             }
-            Action::Resume { from, .. } => {
+            Action::Resume { from } => {
                 record.resumed_from = Some(from.clone());
                 record.carried_over_from = Some(from.clone());
                 record.attempt = self.store.run(from)?.map_or(0, |earlier| earlier.attempt);
             }
             _ => {}
         }
-        locked.begin_run(&record.run_id)?;
+        self.begin_run(locked, &record.run_id)?;
         if status == RunStatus::Pending {
             self.repo.keep(&record.run_id, &record.snapshot_commit)?;
         }
@@ -367,17 +363,15 @@ impl Runner {
     }
 
     /// Marks the ended runs that `standing` replaces, so that a list can fold them under it.
-    pub(super) fn fold(&self, locked: &Locked<'_>, standing: &RunRecord) -> Result<(), StoreError> {
+    pub(super) fn fold(&self, locked: &Locked<'_>, standing: &RunId) -> Result<(), StoreError> {
         let view = locked.view()?;
-        let scope = standing.scope.to_string();
-        let mut target = known::of_record(standing, &scope);
-        target.superseded_by = "";
+        let Some(target) = known::rows(&view).find(|row| row.id == standing.as_str()) else { return Ok(()) };
         let known: Vec<KnownRun<'_>> = known::rows(&view)
-            .filter(|row| row.scope == scope && row.superseded_by.is_empty())
+            .filter(|row| row.scope == target.scope && row.superseded_by.is_empty())
             .map(|row| known::of_row(&row))
             .collect();
-        for older in policy::replaced_by(&target, &known) {
-            locked.update_run(&older, self.ambient.now(), |run| run.superseded_by = Some(standing.run_id.clone()))?;
+        for older in policy::replaced_by(&known::of_row(&target), &known) {
+            locked.update_run(&older, self.ambient.now(), |run| run.superseded_by = Some(standing.clone()))?;
         }
         Ok(())
     }

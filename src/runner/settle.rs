@@ -115,14 +115,14 @@ impl Runner {
         self.store.locked_as(|locked| {
             let record = locked.update_run(run, self.ambient.now(), change)?;
             if record.status == RunStatus::Completed {
-                self.fold(locked, &record)?;
+                self.fold(locked, run)?;
             }
             Ok(record)
         })
     }
 
     pub(super) fn no_run(&self, run: &RunId) -> RunnerError {
-        let path = self.store.root().join("runs.ndjson");
+        let path = self.store.runs_path();
         RunnerError::Store(crate::store::StoreError::NoRun { id: run.to_string(), path })
     }
 
@@ -134,7 +134,7 @@ impl Runner {
             _ => self.store.read_journal(&record.run_id)?,
         };
         let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
-        let status = ended_as(record);
+        let status = ended_as(record.cancel_reason);
         let reason = if record.attempt == 0 { "it had not begun" } else { "it waited for its next attempt" };
         let mut outcome = replayed.outcome(status, reason);
         if record.attempt == 0 {
@@ -145,17 +145,9 @@ impl Runner {
     }
 }
 
-/// The status of a run that ends because somebody asked.
-pub(super) fn ended_as(record: &RunRecord) -> RunStatus {
-    record.cancel_reason.map_or(RunStatus::Cancelled, status_of)
-}
-
-/// The status of a run that ends for this reason.
-pub(super) fn status_of(reason: CancelReason) -> RunStatus {
-    match reason {
-        CancelReason::Superseded => RunStatus::Superseded,
-        _ => RunStatus::Cancelled,
-    }
+/// The status of a run that ends because somebody asked, for this reason.
+pub(super) fn ended_as(reason: Option<CancelReason>) -> RunStatus {
+    reason.map_or(RunStatus::Cancelled, CancelReason::status)
 }
 
 /// An outcome of a run that could not do its work.

@@ -1,12 +1,9 @@
 //! Workers are spawned here; whether a run begins is decided by the worker itself, see [`super::work`].
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::{Runner, RunnerError, known, process, settle};
-use crate::config::Paths;
 use crate::domain::{ErrorClass, RunId, RunRecord, RunStatus};
-use crate::git::Repo;
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::Replayed;
 use crate::store::{Starting, View};
@@ -124,7 +121,7 @@ impl Runner {
             }
             let entries = if record.attempt == 0 { Vec::new() } else { self.store.read_journal(run)? };
             let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
-            let log = self.log_path();
+            let log = self.paths.logs.join(LOG);
             let text = format!(
                 "{MAX_ATTEMPTS} workers were started for it and none of them came as far as beginning; {} says why",
                 log.display()
@@ -149,32 +146,16 @@ impl Runner {
     /// stands in its place.
     fn folder(&self, worktree: &Path) -> PathBuf {
         let root = self.repo.root();
-        let ours = worktree != root && Repo::discover(worktree).is_ok_and(|repo| repo.key() == self.repo.key());
+        let ours = worktree != root && self.repo.is_found_in(worktree);
         if ours { worktree.to_owned() } else { root }
     }
 
     fn spawn(&self, run: &RunId, worktree: &Path, starting: Starting) -> Result<(), RunnerError> {
-        let program =
-            process::program().map_err(|source| RunnerError::Spawn { program: "revdeck".to_owned(), source })?;
         let folder = self.folder(worktree);
         // Counted before it is tried, and locked for as long as the worker lives.
         let lock = starting.begin()?;
-        let arguments = [OsString::from("worker"), OsString::from(run.as_str())];
-        let mut command = process::detached(&program, &arguments, &folder, lock, process::log(&self.paths.logs, LOG));
-        if let Some(home) = self.paths.home() {
-            // It may have been given relative to a folder that is not the worker's.
-            command.env(Paths::HOME_VARIABLE, home);
-        }
-        let child = command.spawn();
-        let mut child =
-            child.map_err(|source| RunnerError::Spawn { program: program.display().to_string(), source })?;
-        // A worker that ends while we live must not stay as a zombie. One thread per worker, asleep.
-        let reaper = std::thread::Builder::new().name("worker-reaper".to_owned()).stack_size(64 * 1024);
-        let _ = reaper.spawn(move || child.wait());
+        let child = process::ourselves(&self.repo, &self.paths, &folder, &["worker", run.as_str()], lock, LOG)?;
+        process::reap(child);
         Ok(())
-    }
-
-    fn log_path(&self) -> PathBuf {
-        self.paths.logs.join(LOG)
     }
 }

@@ -85,9 +85,6 @@ impl Runner {
             if record.status != RunStatus::Pending {
                 return Ok(Claim::Over);
             }
-            if self.must_wait(&record) {
-                return Ok(Claim::NoSlot);
-            }
             let view = locked.view()?;
             let mut busy = 0;
             for row in known::rows(&view).filter(|row| row.status.is_working() && row.id != run.as_str()) {
@@ -98,7 +95,7 @@ impl Runner {
             if let Err(error) = self.store.started_well(run) {
                 tracing::warn!(%run, %error, "starts that came to nothing go on to be counted");
             }
-            if busy >= self.settings.max_parallel_runs.max(1) {
+            if busy >= self.settings.max_parallel_runs.max(1) || self.must_wait(&record) {
                 // As the run's lock: under the store's, so that whoever ends next finds the run startable.
                 process::unlock_input();
                 return Ok(Claim::NoSlot);
@@ -212,7 +209,7 @@ impl<'a> Worker<'a> {
                 RunEvent::Covered { file } => drop(paths.insert(file.path.clone())),
                 RunEvent::LeftOut { file, .. } => drop(paths.insert(file.path.clone())),
                 RunEvent::Carried { carried } => drop(carry.insert((carried.file.path.clone(), carried.from.clone()))),
-                RunEvent::TurnAnswered { .. } => answers += 1,
+                RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. } => answers += 1,
                 _ => {}
             }
         }
@@ -222,12 +219,10 @@ impl<'a> Worker<'a> {
                     self.stamp(&mut finding)?;
                     self.buffer.push(RunEvent::Finding { finding });
                 }
+                RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. } if answers > 0 => answers -= 1,
+                event @ RunEvent::Unanswered { .. } => self.buffer.push(event),
                 // Paid for, and made into findings again by the engine.
                 RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, .. } => {
-                    if answers > 0 {
-                        answers -= 1;
-                        continue;
-                    }
                     let taken_over = true;
                     self.buffer.push(RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, taken_over });
                 }
@@ -401,7 +396,7 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     fn new(runner: &'a Runner, run: RunId) -> Self {
-        let file = runner.store.root().join("runs.ndjson");
+        let file = runner.store.runs_path();
         Self { runner, run, file, looked: Cell::new(None), size: Cell::new(0), answer: Cell::new(None) }
     }
 

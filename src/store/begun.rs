@@ -3,7 +3,7 @@
 //!
 //! Written and removed under the store's lock: who finds it there has found what a dead process left.
 
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 
 use super::{Locked, Store, StoreError, files};
 use crate::domain::RunId;
@@ -35,18 +35,11 @@ impl Locked<'_> {
 
     /// Nothing is left of what was begun.
     pub fn end_begun(&self) -> Result<(), StoreError> {
-        remove(&self.store.begun_path())
+        files::remove(&self.store.begun_path())
     }
 
     /// Removes the journal of a run that was never recorded.
     pub fn drop_half_made(&self, run: &RunId) -> Result<(), StoreError> {
-        remove(&self.store.journal_path(run.as_str()))
-    }
-}
-
-fn remove(path: &std::path::Path) -> Result<(), StoreError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", path)(error)),
-        _ => Ok(()),
+        files::remove(&self.store.journal_path(run.as_str()))
     }
 }

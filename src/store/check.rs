@@ -121,13 +121,7 @@ impl Store {
         let report = self.check(Mode::Repair)?;
         if report.problems.iter().any(|problem| problem.repaired) {
             // The derived tables remember what could not be read: the next reader makes them anew.
-            let path = self.checkpoint_path();
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(StoreError::io("remove", &path)(error));
-                }
-                _ => {}
-            }
+            files::remove(&self.checkpoint_path())?;
         }
         Ok(report)
     }
@@ -168,8 +162,8 @@ impl Store {
         }
         self.check_outputs(mode, &mut report)?;
         self.check_runs(mode, &mut report)?;
-        for folder in ["", "outputs", "events", "fixes"].map(|name| self.root.join(name)) {
-            check_leftovers(&folder, mode, &mut report)?;
+        for name in super::FOLDERS {
+            check_leftovers(&self.root.join(name), mode, &mut report)?;
         }
         #[cfg(unix)]
         self.check_modes(mode, &mut report)?;
@@ -180,8 +174,8 @@ impl Store {
     /// alive such a file would be gone in a moment.
     pub fn remove_half_written(&self) -> Result<usize, StoreError> {
         let mut report = Report::default();
-        for folder in [self.root.clone(), self.root.join("outputs"), self.root.join("events")] {
-            check_leftovers(&folder, Mode::Repair, &mut report)?;
+        for name in super::FOLDERS {
+            check_leftovers(&self.root.join(name), Mode::Repair, &mut report)?;
         }
         Ok(report.problems.len())
     }
@@ -259,7 +253,7 @@ impl Store {
     fn check_modes(&self, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
         use std::os::unix::fs::PermissionsExt;
         let mut paths = vec![self.root.clone()];
-        for name in ["", "events", "outputs", "fixes", "locks"] {
+        for name in super::FOLDERS {
             paths.extend(self.folder(name)?);
         }
         for path in paths {

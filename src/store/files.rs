@@ -96,6 +96,14 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
+/// Removes a file; that there is none is fine.
+pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
 /// The length of a plain file, and 0 for anything that has none.
 pub(super) fn length(file: &File) -> io::Result<u64> {
     Ok(file.metadata()?.len())

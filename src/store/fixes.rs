@@ -224,7 +224,13 @@ mod tests {
         assert_eq!(store.update_fix(&fix(3).fix_id, now, |_| ()).expect("asked"), None);
         let text = std::fs::read_to_string(store.fixes_path()).expect("a file");
         assert!(text.lines().last().is_some_and(|line| line.contains("\"new\":7")), "unknown fields stay: {text}");
+        let before = store.bytes();
         store.write_patch(&one, b"diff").expect("written");
+        assert_eq!(store.bytes(), before + 4, "patches are of the store");
+        let half = store.root().join("fixes").join(format!("{}x", files::TEMPORARY));
+        std::fs::File::create(&half).and_then(|file| file.set_modified(std::time::UNIX_EPOCH)).expect("a file");
+        assert_eq!(store.remove_half_written().expect("removed"), 1);
+        assert!(!half.exists());
         assert_eq!(store.patch(&one).expect("read").as_deref(), Some(b"diff".as_slice()));
         assert_eq!(store.patch(&fix(2).fix_id).expect("read"), None);
         let lock = store.lock_fix(&one).expect("asked").expect("free");

@@ -80,6 +80,7 @@ fn sync_of(event: &RunEvent) -> Sync {
         | RunEvent::Covered { .. }
         | RunEvent::Carried { .. }
         | RunEvent::TurnAnswered { .. }
+        | RunEvent::Unanswered { .. }
         | RunEvent::TookOver { .. }
         | RunEvent::Surrounded { .. }
         | RunEvent::Restated { .. }

@@ -5,8 +5,12 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
+use std::path::Path;
 
-use super::files;
+use serde::de::DeserializeOwned;
+
+use super::{StoreError, files};
+use crate::domain::Time;
 
 const CHUNK: usize = 256 * 1024;
 
@@ -75,6 +79,33 @@ pub(super) fn backwards(file: &File, mut line: impl FnMut(&[u8]) -> ControlFlow<
         held = before;
         chunk = (chunk * 2).min(1 << 20).max(held.len());
     }
+}
+
+/// A clock may be set back: lines are looked at until so many in a row are too old.
+const TOO_OLD: usize = 64;
+
+/// What the lines of a file say that were written since a moment, the newest first. `at` tells when one was. Lines that
+/// cannot be read say nothing.
+pub(super) fn since<T: DeserializeOwned>(
+    path: &Path,
+    from: Time,
+    at: impl Fn(&T) -> Time,
+    mut take: impl FnMut(T),
+) -> Result<(), StoreError> {
+    let Some(file) = files::open_read(path)? else { return Ok(()) };
+    let mut old = 0;
+    backwards(&file, |line| {
+        match serde_json::from_slice::<T>(line) {
+            Ok(said) if at(&said) >= from => {
+                old = 0;
+                take(said);
+            }
+            Ok(_) => old += 1,
+            Err(_) => {}
+        }
+        if old > TOO_OLD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .map_err(StoreError::io("read", path))
 }
 
 #[cfg(test)]

@@ -79,6 +79,9 @@ use crate::domain::{Disposition, JournalEntry, RunId, RunRecord, SCHEMA_VERSION,
 use files::{Existing, Sync};
 use lock::StoreLock;
 
+/// The store's folders that hold files; the first one is its own.
+const FOLDERS: [&str; 5] = ["", "events", "outputs", "fixes", "locks"];
+
 /// The store of one repository: `<home>/state/review/repo-<key>/auto-review`. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use super::files::{self, Existing};
 use super::{Store, StoreError, View};
 use crate::domain::{
-    Coverage, Disposition, Finding, FindingId, FindingStatus, Opinion, RunEvent, RunId, RunOutput, RunRecord,
+    Coverage, Disposition, FileCoverage, Finding, FindingId, FindingStatus, Opinion, RunEvent, RunId, RunOutput,
+    RunRecord,
 };
 
 #[derive(Deserialize)]
@@ -116,11 +117,7 @@ impl Store {
                 RunEvent::Covered { file } => {
                     coverage.files_covered += 1;
                     coverage.hunks_covered += file.hunks.len() as u32;
-                    coverage.lines_covered += file
-                        .hunks
-                        .iter()
-                        .map(|hunk| hunk.end.saturating_sub(hunk.start).saturating_add(1))
-                        .fold(0, u32::saturating_add);
+                    coverage.lines_covered = coverage.lines_covered.saturating_add(FileCoverage::lines([&file]));
                     coverage.files.push(file);
                 }
                 RunEvent::Carried { carried: file } => carried.push(*file),
@@ -135,6 +132,7 @@ impl Store {
                 RunEvent::Judged { .. }
                 | RunEvent::TurnAsked { .. }
                 | RunEvent::TurnAnswered { .. }
+                | RunEvent::Unanswered { .. }
                 | RunEvent::TookOver { .. }
                 | RunEvent::Surrounded { .. }
                 | RunEvent::Waiting { .. }
@@ -216,13 +214,6 @@ impl Store {
         let mut said = self.read_triage(|line| finder.find(line).is_some())?;
         said.retain(|line| line.finding_id == *id);
         Ok(said)
-    }
-
-    /// The last thing said about a finding, and where in `triage.ndjson` its line begins.
-    pub fn last_disposition(&self, id: &FindingId) -> Result<Option<(u64, Disposition)>, StoreError> {
-        let finder = memchr::memmem::Finder::new(id.as_str().as_bytes());
-        let said = self.read_triage_places(|line| finder.find(line).is_some())?;
-        Ok(said.into_iter().rev().find(|(_, line)| line.finding_id == *id))
     }
 
     /// Bytes of `triage.ndjson`: what is said from here on stands at or behind this place.

@@ -93,7 +93,7 @@ impl Store {
 
     /// Bytes of all files of the store.
     pub fn bytes(&self) -> u64 {
-        let folders = ["", "events", "outputs", "locks"].map(|name| self.root.join(name));
+        let folders = super::FOLDERS.map(|name| self.root.join(name));
         let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
         files.filter_map(|file| file.metadata().ok()).filter(std::fs::Metadata::is_file).map(|file| file.len()).sum()
     }

@@ -1,9 +1,8 @@
 //! What reviews by models have cost, across all repositories of a user: the base of the budget of a day.
 //!
 //! `<state>/spending.ndjson`: one line per paid answer, appended and synced before the next one is asked for. It tells
-//! tokens and money and nothing about code.
+//! tokens and money and nothing about code. Workers of several repositories write it: whoever does holds its lock.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -38,9 +37,6 @@ pub struct Spending {
     path: PathBuf,
 }
 
-/// A clock may be set back: lines are looked at until so many in a row are too old.
-const TOO_OLD: usize = 64;
-
 impl Spending {
     /// In this state folder.
     pub fn open(state: &Path) -> Self {
@@ -51,33 +47,31 @@ impl Spending {
         let mut line =
             serde_json::to_vec(paid).map_err(|source| StoreError::Encode { what: "a paid answer", source })?;
         line.push(b'\n');
-        files::append(&self.path, &line, Sync::Now)
+        let file = files::open_append(&self.path)?;
+        file.lock().map_err(StoreError::io("lock", &self.path))?;
+        let appended = files::append_to(&file, &self.path, &line, Sync::Now);
+        let _ = file.unlock();
+        appended.map(drop)
     }
 
-    /// What was paid since `from`. Lines that cannot be read count nothing.
-    pub fn since(&self, from: Time) -> Result<Total, StoreError> {
+    /// What was paid since `from`, by all runs or by all but one. Lines that cannot be read count nothing.
+    pub fn since(&self, from: Time, without: Option<&RunId>) -> Result<Total, StoreError> {
         let mut total = Total::default();
-        let Some(file) = files::open_read(&self.path)? else { return Ok(total) };
-        let mut old = 0;
-        lines::backwards(&file, |line| {
-            if let Ok(paid) = serde_json::from_slice::<Paid>(line) {
-                if paid.at >= from {
-                    total.tokens = total.tokens.saturating_add(paid.tokens);
-                    total.cost += paid.cost;
-                    old = 0;
-                } else {
-                    old += 1;
-                }
+        let count = |paid: Paid| {
+            if without != Some(&paid.run_id) {
+                total.tokens = total.tokens.saturating_add(paid.tokens);
+                total.cost += paid.cost;
             }
-            if old > TOO_OLD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })
-        .map_err(StoreError::io("read", &self.path))?;
+        };
+        lines::since(&self.path, from, |paid| paid.at, count)?;
         Ok(total)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
@@ -86,10 +80,13 @@ mod tests {
         let spending = Spending::open(folder.path());
         let at = |text: &str| text.parse::<Time>().expect("a moment");
         let since = at("2026-03-02T00:00:00Z");
-        assert_eq!(spending.since(since).expect("nothing"), Total::default());
+        assert_eq!(spending.since(since, None).expect("nothing"), Total::default());
         let times = ["2026-03-01T23:00:00Z", "2026-03-02T01:00:00Z", "2026-03-01T22:00:00Z", "2026-03-02T02:00:00Z"];
+        let runs = ["ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F"];
+        let runs: [RunId; 2] = runs.map(|run| run.parse().expect("an id"));
         for (turn, time) in (1..).zip(times) {
-            let run_id = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
+            // The second and the fourth are paid by the second run.
+            let run_id = runs[(turn as usize + 1) % 2].clone();
             let paid = Paid { at: at(time), run_id, turn, reviewer: "m".to_owned(), tokens: 100, cost: 0.5 };
             spending.append(&paid).expect("appended");
         }
@@ -99,6 +96,43 @@ mod tests {
             bytes
         })
         .expect("written");
-        assert_eq!(spending.since(since).expect("a total"), Total { tokens: 200, cost: 1.0 });
+        let total = |without| spending.since(since, without).expect("a total");
+        assert_eq!(total(None), Total { tokens: 200, cost: 1.0 });
+        assert_eq!(total(Some(&runs[0])), Total { tokens: 200, cost: 1.0 });
+        assert_eq!(total(Some(&runs[1])), Total::default());
+    }
+
+    /// What stands there without a line end while somebody writes is not sealed by the next who does.
+    #[test]
+    fn whoever_appends_waits_for_whoever_writes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spending = Spending::open(folder.path());
+        let paid = Paid {
+            at: Time::UNIX_EPOCH,
+            run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
+            turn: 1,
+            reviewer: "m".to_owned(),
+            tokens: 1,
+            cost: 0.0,
+        };
+        let line = serde_json::to_string(&paid).expect("a line") + "\n";
+        let (first, rest) = line.split_at(line.len() / 2);
+        let mut file = files::open_append(&folder.path().join("spending.ndjson")).expect("a file");
+        let mut written = 0;
+        std::thread::scope(|scope| {
+            let appends = scope.spawn(|| (0..64).try_for_each(|_| spending.append(&paid)));
+            while !appends.is_finished() {
+                file.lock().expect("locked");
+                file.write_all(first.as_bytes()).expect("written");
+                file.write_all(rest.as_bytes()).expect("written");
+                file.unlock().expect("unlocked");
+                written += 1;
+                std::thread::yield_now();
+            }
+            appends.join().expect("no panic").expect("appended");
+        });
+        let text = std::fs::read_to_string(folder.path().join("spending.ndjson")).expect("a file");
+        assert!(text.lines().all(|here| here == line.trim_end()), "torn lines");
+        assert_eq!(text.lines().count(), 64 + written);
     }
 }

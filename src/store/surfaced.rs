@@ -3,14 +3,10 @@
 //! Not synced by itself, since an assistant waits for it: what a power cut takes is told once more.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 
 use super::files::{self, Sync};
 use super::{Store, StoreError, lines};
 use crate::domain::{Handed, RunId, Time};
-
-/// A clock may be set back: lines are looked at until so many in a row are too old.
-const TOO_OLD: usize = 64;
 
 impl Store {
     /// Records that a ledger was handed over.
@@ -34,18 +30,8 @@ impl Store {
 
     /// The runs whose results were told since a moment.
     pub fn told_since(&self, from: Time) -> Result<HashSet<RunId>, StoreError> {
-        let path = self.surfaced_path();
         let mut told = HashSet::new();
-        let Some(file) = files::open_read(&path)? else { return Ok(told) };
-        let mut old = 0;
-        lines::backwards(&file, |line| {
-            if let Ok(handed) = serde_json::from_slice::<Handed>(line) {
-                old = if handed.at < from { old + 1 } else { 0 };
-                told.extend(handed.run_id.filter(|_| handed.at >= from));
-            }
-            if old > TOO_OLD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })
-        .map_err(StoreError::io("read", &path))?;
+        lines::since(&self.surfaced_path(), from, |handed: &Handed| handed.at, |handed| told.extend(handed.run_id))?;
         Ok(told)
     }
 }

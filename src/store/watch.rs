@@ -3,7 +3,6 @@
 //!
 //! Invariants: the lock's file is never unlinked; what a killed watcher said of itself counts nothing, as its lock is free.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -67,7 +66,7 @@ impl Store {
         files::make_folder(&self.root.join("locks"))?;
         let lock = lock::lock_run(&self.watch_lock_path())?;
         if lock.is_some() {
-            remove(&self.watch_path())?;
+            files::remove(&self.watch_path())?;
         }
         Ok(lock)
     }
@@ -95,7 +94,7 @@ impl Store {
 
     /// The watcher ends. For the holder of its lock.
     pub fn clear_watching(&self) -> Result<(), StoreError> {
-        remove(&self.watch_path())
+        files::remove(&self.watch_path())
     }
 
     /// Until then nothing begins by itself; `None` takes it back. Reviews by hand do not care.
@@ -103,7 +102,7 @@ impl Store {
         self.prepare()?;
         match until {
             Some(until) => write(&self.snooze_path(), &Snooze { until }, "a snooze"),
-            None => remove(&self.snooze_path()),
+            None => files::remove(&self.snooze_path()),
         }
     }
 
@@ -122,13 +121,6 @@ fn write<T: Serialize>(path: &Path, value: &T, what: &'static str) -> Result<(),
     let mut json = serde_json::to_vec(value).map_err(|source| StoreError::Encode { what, source })?;
     json.push(b'\n');
     files::write_beside(path, Existing::Replace, Sync::Now, |file| std::io::Write::write_all(file, &json))
-}
-
-fn remove(path: &Path) -> Result<(), StoreError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", path)(error)),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

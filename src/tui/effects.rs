@@ -468,7 +468,7 @@ fn told_pausing(result: Result<Pausing, RunnerError>, done: &str) -> Result<Stri
 fn told(requested: &Requested) -> String {
     let (scope, reason) = (&requested.run.scope, &requested.decision.reason);
     match &requested.decision.action {
-        policy::Action::Launch { .. } => format!("reviewing {scope}"),
+        policy::Action::Launch => format!("reviewing {scope}"),
         policy::Action::Adopt { .. } => format!("{scope} is being reviewed already: {reason}"),
         policy::Action::Reuse { .. } => format!("{scope} has been reviewed already: {reason}"),
         policy::Action::Resume { .. } => format!("reviewing {scope}: {reason}"),

@@ -1,4 +1,4 @@
-//! The fixes there are, as the cockpit needs them: for each finding the newest that is about it.
+//! The fixes there are, as the cockpit needs them: for each finding the newest that does something about it.
 
 use std::collections::HashMap;
 
@@ -30,10 +30,13 @@ pub struct FixPlan {
 }
 
 impl Fixes {
-    /// `all` is newest first, as [`crate::store::Store::fixes`] has it.
+    /// `all` is newest first, as [`crate::store::Store::fixes`] has it. A fix that came to nothing is shown where there is
+    /// no other.
     pub fn new(all: Vec<Fix>) -> Self {
         let mut of = HashMap::new();
-        for (index, fix) in all.iter().enumerate() {
+        let (gone, there): (Vec<_>, Vec<_>) =
+            all.iter().enumerate().partition(|(_, fix)| matches!(fix.status, FixStatus::Failed | FixStatus::Dropped));
+        for (index, fix) in there.into_iter().chain(gone) {
             for finding in fix.fixed() {
                 of.entry(finding.clone()).or_insert(index);
             }
@@ -47,7 +50,7 @@ impl Fixes {
         self.all.iter().filter(|fix| matches!(fix.status, FixStatus::Offered | FixStatus::Failed)).find(was_made)
     }
 
-    /// The newest fix of a finding.
+    /// The fix to show with a finding.
     pub fn of(&self, finding: &str) -> Option<&Fix> {
         if self.of.is_empty() {
             return None;

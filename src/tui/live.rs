@@ -43,10 +43,15 @@ impl Role {
 }
 
 impl App {
+    /// What the worker of a run said last.
+    pub fn pulse(&self, run: &str) -> Option<&Pulse> {
+        self.pulses.iter().find(|(id, _)| id == run).map(|(_, pulse)| pulse)
+    }
+
     /// What a run does this moment, as far as its worker says it.
     pub fn live(&self, run: &RunRow<'_>) -> Option<Live> {
-        match self.pulses.iter().find(|(id, _)| id == run.id) {
-            Some((_, pulse)) if run.status.is_working() => Some(live(pulse, run.is_paused(), self.now)),
+        match self.pulse(run.id) {
+            Some(pulse) if run.status.is_working() => Some(live(pulse, run.is_paused(), self.now)),
             _ if run.is_paused() => Some(Live { mode: Mode::Paused, text: "paused".to_owned() }),
             _ => None,
         }

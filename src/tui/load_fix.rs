@@ -1,16 +1,16 @@
 //! Reads the patch of a fix for the detail.
 
+use super::fixes::Fixes;
 use super::load::{HIGHLIGHTED_DIFF_LINES, HIGHLIGHTED_UP_TO, Loader, MAX_DIFF_LINES};
 use super::loaded::{Diff, DiffHunk, DiffLine, FixPage, Loaded, Side, Spans};
 use crate::domain::patch::{FilePatch, Origin, PatchHunk, parse};
-use crate::domain::{FindingId, Fix, text};
+use crate::domain::{Fix, text};
 
 impl Loader {
-    /// The newest fix of a finding with its patch, coloured where the fixed code is still there.
+    /// The fix of a finding with its patch, coloured where the fixed code is still there.
     pub(super) fn fix(&mut self, finding: &str) -> Result<Loaded, String> {
-        let id: FindingId = finding.parse().map_err(|error| format!("{error}"))?;
-        let fixes = self.store.fixes().map_err(|error| error.to_string())?;
-        let fix = fixes.into_iter().find(|fix| fix.findings.contains(&id)).ok_or("there is no fix of this finding")?;
+        let fixes = Fixes::new(self.store.fixes().map_err(|error| error.to_string())?);
+        let fix = fixes.of(finding).ok_or("there is no fix of this finding")?.clone();
         let patch = self.store.patch(&fix.fix_id).map_err(|error| error.to_string())?.ok_or("the patch is gone")?;
         let files = parse(&patch).ok_or("the patch is damaged")?;
         let (mut diffs, mut lines) = (Vec::new(), 0);

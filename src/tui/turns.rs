@@ -163,7 +163,12 @@ impl Turn {
 
     /// What its answers have used, those that were of no use included.
     pub fn usage(&self) -> Usage {
-        self.answers.iter().fold(Usage::default(), |sum, answer| add(sum, answer.usage))
+        self.answers.iter().map(|answer| answer.usage).sum()
+    }
+
+    /// US dollars for all of them.
+    pub fn cost(&self) -> f64 {
+        self.answers.iter().map(|answer| answer.cost).sum()
     }
 
     /// Findings that were not known before it.
@@ -250,6 +255,7 @@ impl Conversation {
             | RunEvent::Carried { .. }
             | RunEvent::LeftOut { .. }
             | RunEvent::Note { .. }
+            | RunEvent::Unanswered { .. }
             | RunEvent::TookOver { .. }
             | RunEvent::CancelAsked { .. }
             | RunEvent::Finished { .. }
@@ -282,20 +288,11 @@ impl Conversation {
     }
 
     pub fn usage(&self) -> Usage {
-        self.turns.iter().fold(Usage::default(), |sum, turn| add(sum, turn.usage()))
+        self.turns.iter().map(|turn| turn.usage()).sum()
     }
 
     /// Reports that were set aside in all turns.
     pub fn rejected(&self) -> usize {
         self.turns.iter().map(|turn| turn.rejected.len()).sum()
-    }
-}
-
-fn add(a: Usage, b: Usage) -> Usage {
-    Usage {
-        input: a.input.saturating_add(b.input),
-        cached: a.cached.saturating_add(b.cached),
-        output: a.output.saturating_add(b.output),
-        reasoning: a.reasoning.saturating_add(b.reasoning),
     }
 }

@@ -12,13 +12,12 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use revdeck::domain::{RunId, RunRecord, RunStatus, SCHEMA_VERSION};
-use revdeck::git::Repo;
-use revdeck::store::{RepoInfo, Store};
+use revdeck::domain::{RunId, RunRecord, RunStatus};
 use rstest::rstest;
 use serde_json::Value;
 
 use crate::env::{TestEnvironment, err, out, run};
+use crate::runner::place::wait_for;
 
 const DONE: i32 = 0;
 const FINDINGS: i32 = 1;
@@ -78,10 +77,4 @@ fn reviewed() -> TestEnvironment {
 fn finding_ids(test: &TestEnvironment) -> Vec<String> {
     let value = json(test, &["findings", "--status", "all", "--format", "json"], DONE);
     list(&value, "findings").iter().map(|finding| finding["finding_id"].as_str().expect("an id").to_owned()).collect()
-}
-
-fn store(test: &TestEnvironment) -> Store {
-    let repo = Repo::discover(&test.repo()).expect("a repository");
-    let info = RepoInfo { version: SCHEMA_VERSION, key: repo.key(), name: repo.name(), common_dir: String::new() };
-    Store::open(&test.home().join("state"), info).expect("a store")
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use revdeck::domain::{RunStatus, SCHEMA_VERSION, Time};
-use revdeck::git::Repo;
-use revdeck::store::{PulseState, RepoInfo, Store, Watcher};
+use revdeck::domain::{RunStatus, Time};
+use revdeck::store::{PulseState, Watcher};
 
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, files_below};
+use crate::runner::place::wait_for;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const COLUMNS: u16 = 130;
@@ -36,10 +36,10 @@ struct Cockpit {
 
 impl Cockpit {
     fn open(test: &TestEnvironment) -> Self {
-        Self::open_with(test, "true")
+        Self::open_with(test, &[("EDITOR", "true")])
     }
 
-    fn open_with(test: &TestEnvironment, editor: &str) -> Self {
+    fn open_with(test: &TestEnvironment, variables: &[(&str, &str)]) -> Self {
         let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_revdeck"));
@@ -50,7 +50,9 @@ impl Cockpit {
             command.env(name, value.unwrap_or_default());
         }
         command.env("TERM", "xterm-256color");
-        command.env("EDITOR", editor);
+        for (name, value) in variables {
+            command.env(name, value);
+        }
         let settings = settings_of(pair.master.as_ref());
         let child = pair.slave.spawn_command(command).expect("revdeck starts");
         let mut output = pair.master.try_clone_reader().expect("a reader");
@@ -103,14 +105,7 @@ impl Cockpit {
 
     /// Waits for the end and says with which code.
     fn end(&mut self) -> u32 {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("a status") {
-                return status.exit_code();
-            }
-            assert!(Instant::now() < deadline, "the cockpit does not end");
-            std::thread::yield_now();
-        }
+        wait_for("the cockpit's end", || self.child.try_wait().expect("a status")).exit_code()
     }
 
     /// The terminal is as it was: main screen, cursor shown, no bracketed paste, its line discipline as before.
@@ -229,17 +224,11 @@ fn at_rest_not_a_byte_is_written() {
     assert_silent(&cockpit);
 }
 
-fn store(test: &TestEnvironment) -> Store {
-    let repo = Repo::discover(&test.repo()).expect("a repository");
-    let info = RepoInfo { version: SCHEMA_VERSION, key: repo.key(), name: repo.name(), common_dir: String::new() };
-    Store::open(&test.home().join("state"), info).expect("a store")
-}
-
 #[test]
 fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
     let test = repository();
     test.commit("Second");
-    let store = store(&test);
+    let store = test.store();
     // This process is the worker: it holds the run's lock.
     let mut worker = crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run");
     let pulse = worker.pulse.as_mut().expect("a pulse");
@@ -272,7 +261,7 @@ fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
 fn what_was_set_right_is_told_once() {
     let test = repository();
     test.commit("Second");
-    let store = store(&test);
+    let store = test.store();
     drop(crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run"));
     let mut cockpit = Cockpit::open(&test);
     let screen = cockpit.wait_for("1 run ");
@@ -291,7 +280,7 @@ fn a_store_that_cannot_be_written_still_shows_what_it_has() {
     assert!(test.revdeck(&["review", "--wait"]).status.success());
     // A newer revdeck was here: this one must not write.
     let mut changed = 0;
-    for entry in walk(&test.home()) {
+    for entry in files_below(&test.home()) {
         if entry.file_name().is_some_and(|name| name == "repo.json") {
             let text = std::fs::read_to_string(&entry).expect("repo.json");
             std::fs::write(&entry, text.replace("\"version\": 1", "\"version\": 99")).expect("repo.json");
@@ -307,15 +296,6 @@ fn a_store_that_cannot_be_written_still_shows_what_it_has() {
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
     cockpit.assert_restored();
-}
-
-fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() { found.extend(walk(&path)) } else { found.push(path) }
-    }
-    found
 }
 
 #[test]
@@ -367,7 +347,7 @@ fn an_empty_repository_says_so() {
 fn an_editor_has_the_terminal_to_itself() {
     let test = repository();
     assert!(test.revdeck(&["review", "--wait"]).status.success());
-    let mut cockpit = Cockpit::open_with(&test, "sh -c 'read line; echo \"$line $0 $1\" > edited'");
+    let mut cockpit = Cockpit::open_with(&test, &[("EDITOR", "sh -c 'read line; echo \"$line $0 $1\" > edited'")]);
     cockpit.wait_for("History");
     cockpit.press("e");
     cockpit.wait("the main screen", |screen| !screen.contains("History"));
@@ -397,7 +377,7 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     assert_silent(&cockpit);
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
-    let Watcher::Known(watching) = store(&test).watcher().expect("asked") else { panic!("nobody watches") };
+    let Watcher::Known(watching) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
 
     // Another cockpit ends it; and sees when somebody else does, by whatever means.
     let mut cockpit = Cockpit::open(&test);
@@ -408,9 +388,27 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     cockpit.wait("an end", |screen| !watched(screen));
     cockpit.press("w");
     cockpit.wait("the header", watched);
-    let Watcher::Known(second) = store(&test).watcher().expect("asked") else { panic!("nobody watches") };
+    let Watcher::Known(second) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
     assert_ne!(second.pid, watching.pid);
     crate::runner::place::signal(second.pid, rustix::process::Signal::KILL);
+    cockpit.wait("an end", |screen| !watched(screen));
+}
+
+/// A cockpit that git started, as from an alias: what git says of the moment is not what a watcher goes on to believe.
+#[test]
+fn a_watcher_knows_nothing_of_a_git_that_started_the_cockpit() {
+    let test = repository();
+    let said = [("GIT_PREFIX", "below/"), ("GIT_CONFIG_PARAMETERS", "'core.abbrev=7'")];
+    let mut cockpit = Cockpit::open_with(&test, &said);
+    cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
+    let watched = |screen: &str| screen.lines().next().is_some_and(|line| line.contains("watching"));
+    cockpit.press("w");
+    cockpit.wait("the header", watched);
+    let Watcher::Known(watching) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
+    let environment = std::fs::read(format!("/proc/{}/environ", watching.pid)).expect("it is there");
+    let environment = String::from_utf8_lossy(&environment);
+    assert!(environment.contains("REVDECK_HOME=") && said.iter().all(|(name, _)| !environment.contains(name)));
+    cockpit.press("w");
     cockpit.wait("an end", |screen| !watched(screen));
 }
 
@@ -439,7 +437,7 @@ fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
     cockpit.press("\r");
     cockpit.wait_for("applied: 1 file");
     assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused.replace("import os\n", ""));
-    let store = store(&test);
+    let store = test.store();
     let status = || store.view().expect("a view").finding(0).status;
     assert_eq!(status(), revdeck::domain::FindingStatus::Addressed);
     cockpit.press("q");

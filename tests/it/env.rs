@@ -3,6 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use revdeck::config::Paths;
+use revdeck::git::Repo;
+use revdeck::runner::store_of;
+use revdeck::store::Store;
+
 /// What a program wrote to its standard output.
 pub fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -19,6 +24,31 @@ pub fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
     let output = test.revdeck(arguments);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
     out(&output)
+}
+
+/// The files in a folder and in those below it, in no order; none when it is not there.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            entries => entries.unwrap_or_else(|error| panic!("{}: {error}", folder.display())),
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files
+}
+
+/// A program, with the folder that it lies in.
+#[cfg(unix)]
+pub fn executable(path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
+    let path = path.as_ref();
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(path, text).expect("a file");
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
 }
 
 /// A home and a repository that vanish with the value.
@@ -38,6 +68,12 @@ impl TestEnvironment {
 
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
+    }
+
+    /// The store of the repository, below the test's home.
+    pub fn store(&self) -> Store {
+        let repo = Repo::discover(&self.repo()).expect("a repository");
+        store_of(&repo, &Paths::below(&self.home())).expect("the store opens")
     }
 
     pub fn repo(&self) -> PathBuf {

@@ -8,7 +8,7 @@ mod model;
 
 use serde_json::Value;
 
-use crate::env::{TestEnvironment, err, out, run};
+use crate::env::{TestEnvironment, err, files_below, out, run};
 
 /// A file whose second import is unused: a finding with an exact suggestion.
 const UNUSED: &str = "import sys\nimport os\n\n\ndef main():\n    print(sys.argv)\n";
@@ -58,19 +58,11 @@ fn id_of(fix: &Value) -> String {
 /// Every byte of git's that no fix may touch: index, HEAD, refs of the user, stash and reflogs.
 fn gits_own(test: &TestEnvironment) -> Vec<(String, Vec<u8>)> {
     let git = test.repo().join(".git");
-    let mut files = Vec::new();
-    let mut folders = vec![git.join("logs"), git.join("refs/heads"), git.join("refs/tags")];
-    for name in ["index", "HEAD", "ORIG_HEAD", "packed-refs", "refs/stash", "config"] {
-        files.push(git.join(name));
-    }
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten() {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() { folders.push(path) } else { files.push(path) }
-        }
-    }
+    let files = ["index", "HEAD", "ORIG_HEAD", "packed-refs", "refs/stash", "config"].map(|name| git.join(name));
+    let below = ["logs", "refs/heads", "refs/tags"].into_iter().flat_map(|folder| files_below(&git.join(folder)));
     let mut seen: Vec<_> = files
         .into_iter()
+        .chain(below)
         .map(|file| (file.to_string_lossy().into_owned(), std::fs::read(&file).unwrap_or_default()))
         .collect();
     seen.sort();

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use revdeck::domain::{LeftOutReason, Scope};
 use revdeck::git::{ChangeKind, Filter, GitError, Hunk, LineOrigin, Repo, Snapshot};
 
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, executable};
 
 const KIB: u64 = 1024;
 
@@ -574,11 +574,10 @@ fn a_hook_sees_what_is_being_committed() {
     test.write("a.rs", "1\n");
     test.write("b.rs", "1\n");
     test.commit("one");
-    let hook = test.write(
-        ".git/hooks/pre-commit",
+    executable(
+        test.repo().join(".git/hooks/pre-commit"),
         format!("#!/bin/sh\nexec {} review --staged --wait --format json > seen.json\n", env!("CARGO_BIN_EXE_revdeck")),
     );
-    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
     test.write(".git/info/exclude", "seen.json\n");
     let seen = |arguments: &[&str]| {
         let mut committing = test.command("git");
@@ -813,8 +812,9 @@ fn attributes_come_from_the_snapshot() {
         [".gitattributes", "made/hand.rs", "b.dat: binary", "made/.gitattributes: generated", "made/a.rs: generated"]
     );
     let repo = open(&test);
-    assert_eq!(repo.left_out_reason("made/a.rs", b"1\n"), Some(LeftOutReason::Generated));
-    assert_eq!(repo.left_out_reason("made/hand.rs", b"1\n"), None);
+    let mut judge = repo.judge("HEAD", &filter()).expect("a judge");
+    assert_eq!(judge.reason("made/a.rs", b"1\n"), Some(LeftOutReason::Generated));
+    assert_eq!(judge.reason("made/hand.rs", b"1\n"), None);
     let mut judge = repo.judge("HEAD", &Filter { ignored_paths: vec!["/made/".into()], ..filter() }).expect("a judge");
     assert_eq!(judge.reason("made/hand.rs", b"1\n"), Some(LeftOutReason::Ignored));
 }

@@ -4,6 +4,6 @@ mod cuts;
 mod formats;
 mod samples;
 mod secrets;
-mod server;
+pub mod server;
 mod surroundings;
 mod trouble;

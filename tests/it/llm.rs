@@ -1,5 +1,6 @@
 //! Integration tests: whole reviews by a model on loopback, through the real binary, the real client and a real socket.
 
+mod budget;
 mod carry;
 mod context;
 mod figures;
@@ -11,6 +12,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use server::{Model, Turn, calls, says};
 
+use crate::env::files_below;
 use crate::runner::place::{Place, gone, signal, wait_for};
 
 /// A key that must never be seen anywhere but in the request.
@@ -65,18 +67,8 @@ fn long_review() -> Vec<Turn> {
 
 /// Everything that revdeck wrote below its home, for a look for what must not be there.
 fn everything_written(place: &Place) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut folders =
-        vec![place.test.home().join("state"), place.test.home().join("logs"), place.test.home().join("cache")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                _ => bytes.extend(std::fs::read(entry.path()).unwrap_or_default()),
-            }
-        }
-    }
-    bytes
+    let files = ["state", "logs", "cache"].into_iter().flat_map(|folder| files_below(&place.test.home().join(folder)));
+    files.flat_map(|file| std::fs::read(file).unwrap_or_default()).collect()
 }
 
 fn holds(bytes: &[u8], text: &str) -> bool {
@@ -231,6 +223,8 @@ fn another_reviewer_takes_over_where_one_fails() {
     let run = place.review(&["--reviewer", "m", "--wait"]);
     assert_eq!((place.run(&run).status, place.finding_ids(&run).len()), (RunStatus::Completed, 2));
     assert_eq!((broken.asked(), model.asked()), (2, 1));
+    let notes = place.output(&run).expect("an output").notes;
+    assert!(notes.iter().any(|note| note.contains("n takes over")), "{notes:?}");
     assert!(model.requests()[0].to_string().contains("value 5 is wrong"), "the conversation goes on");
 }
 
@@ -316,6 +310,28 @@ fn secrets_do_not_leave_the_machine_and_the_finding_still_points_at_the_line() {
     for request in model.requests() {
         assert!(!request.to_string().contains(secret), "{request}");
     }
+}
+
+#[test]
+fn a_report_about_other_code_has_to_name_what_was_changed() {
+    let place = Place::new();
+    place.test.write("src/other.rs", "fn other() {\n    load_all(1);\n}\n");
+    place.test.write("src/change.rs", "fn load_all(count: u32) {\n    load(count)\n}\n");
+    place.test.commit("before");
+    place.test.write("src/change.rs", "fn load_all(count: u32) {\n    load(count - 1)\n}\n");
+    let about = |line: u32, why: &str| {
+        json!({ "path": "src/other.rs", "line_start": line, "line_end": line, "kind": "CORRECTNESS", "title": "It breaks",
+            "explanation": why })
+    };
+    let reports =
+        json!({ "findings": [about(1, "It is slow."), about(2, "Since load_all takes one off, 0 is loaded.")] });
+    let model = Model::start(vec![calls(&[("report_findings", reports), finish()])]);
+    settings(&place, &model, "");
+    let run = place.review(&["--reviewer", "m", "--wait"]);
+    let output = place.output(&run).expect("an output");
+    let found: Vec<_> = output.findings.iter().map(|finding| finding.line_start).collect();
+    assert_eq!((found, output.rejected.len()), (vec![2], 1), "{:?}", output.rejected);
+    assert!(output.rejected[0].reason.contains("names nothing"), "{}", output.rejected[0].reason);
 }
 
 #[test]

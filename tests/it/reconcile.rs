@@ -71,9 +71,11 @@ fn a_run_that_was_never_recorded_leaves_nothing_and_nobody_elses_snapshot_goes()
     assert_eq!(repo.kept().expect("listed"), std::slice::from_ref(&elsewhere));
     assert_eq!(fs::read_dir(store.root().join("events")).map_or(0, Iterator::count), 0, "its journal is gone");
 
-    // One that came to be recorded: whoever died, died after it.
+    // One that came to be recorded: whoever died, died after it. What another one left half-made is not forgotten.
+    die(&half_made);
     let run = place.review(&["--commit", "HEAD", "--wait"]);
     assert!(!store.has_begun(), "a request cleans up after itself");
+    assert!(!repo.kept().expect("listed").contains(&half_made), "and after others");
     store.locked(|locked| locked.begin_run(&run)).expect("begun");
     assert_eq!(said(&place, &["runs"]), "");
     assert!(!store.has_begun());

@@ -3,9 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use revdeck::domain::{Actor, Disposition, FindingId, FindingStatus, SCHEMA_VERSION, Time, TriageAction};
-use revdeck::git::Repo;
-use revdeck::store::{RepoInfo, Store};
+use revdeck::domain::{Actor, Disposition, FindingId, FindingStatus, Time, TriageAction};
 use rstest::rstest;
 use serde_json::Value;
 
@@ -28,12 +26,6 @@ fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> (String, String
 fn json(test: &TestEnvironment, arguments: &[&str], code: i32) -> Value {
     let (text, _) = run(test, &[arguments, &["--format", "json"]].concat(), code);
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
-}
-
-fn store(test: &TestEnvironment) -> Store {
-    let repo = Repo::discover(&test.repo()).expect("a repository");
-    let info = RepoInfo { version: SCHEMA_VERSION, key: repo.key(), name: repo.name(), common_dir: String::new() };
-    Store::open(&test.home().join("state"), info).expect("a store")
 }
 
 /// A function of 200 lines: a p1 finding.
@@ -60,7 +52,7 @@ fn user_settings(test: &TestEnvironment, content: &str) {
 fn concurrent_undos_take_back_one_decision_each() {
     const MANY: usize = 10;
     let test = TestEnvironment::new();
-    let store = store(&test);
+    let store = test.store();
     let ids: Vec<FindingId> = (0..MANY).map(|n| format!("f_{n:016x}").parse().expect("an id")).collect();
     for (n, id) in ids.iter().enumerate() {
         let line = Disposition {
@@ -264,7 +256,7 @@ fn the_doctor_tells_settings_that_mean_nothing() {
 #[test]
 fn a_store_of_a_newer_schema_is_told() {
     let test = reviewed();
-    let path = store(&test).root().join("repo.json");
+    let path = test.store().root().join("repo.json");
     let mut info: Value = serde_json::from_slice(&fs::read(&path).expect("readable")).expect("JSON");
     info["version"] = 99.into();
     fs::write(&path, info.to_string()).expect("writable");
@@ -323,7 +315,7 @@ fn a_skipped_run_says_its_reason_once() {
 fn store_with_runs(test: &TestEnvironment) -> (std::path::PathBuf, Vec<String>) {
     let runs = json(test, &["runs"], DONE);
     let ids = runs["runs"].as_array().expect("runs").iter().rev();
-    (store(test).root().to_owned(), ids.map(|run| run["run_id"].as_str().expect("an id").to_owned()).collect())
+    (test.store().root().to_owned(), ids.map(|run| run["run_id"].as_str().expect("an id").to_owned()).collect())
 }
 
 #[test]

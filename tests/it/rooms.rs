@@ -1,7 +1,9 @@
 //! The dependency rule of the rooms: imports go downward only.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::env::files_below;
 
 /// The rooms from top to bottom, as the crate documentation lists them.
 const ROOMS: [&str; 15] = [
@@ -26,17 +28,6 @@ const ROOMS: [&str; 15] = [
 const PURE: [&str; 3] = ["review", "policy", "ledger"];
 const IMPURE: [&str; 7] = ["std::fs", "std::net", "std::process", "std::env", "SystemTime", "Instant", "::now("];
 
-fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a readable folder") {
-        let path = entry.expect("a readable entry").path();
-        if path.is_dir() {
-            rust_files(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-}
-
 /// The rooms that a line of code names as `crate::ROOM`.
 fn imported(line: &str) -> impl Iterator<Item = &str> {
     line.split("crate::").skip(1).flat_map(|rest| {
@@ -58,11 +49,10 @@ fn imports_go_downward_only() {
     let mut wrong = Vec::new();
     let mut seen = 0;
     for (level, room) in ROOMS.iter().enumerate() {
-        let mut files = Vec::new();
-        if source.join(room).is_dir() {
-            rust_files(&source.join(room), &mut files);
-        }
-        for file in files {
+        for file in files_below(&source.join(room)) {
+            if file.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
             let text = fs::read_to_string(&file).expect("a readable source file");
             for (number, line) in text.lines().enumerate() {
                 if line.trim_start().starts_with("//") {

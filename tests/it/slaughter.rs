@@ -14,7 +14,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +26,7 @@ use revdeck::git::Repo;
 use rustix::process::Signal;
 
 use crate::chance::{Dice, variable};
+use crate::env::executable;
 use crate::runner::place::{Place, pid, wait_for};
 
 /// A sort of process.
@@ -233,9 +233,7 @@ fn agent(place: &Place) {
          path=$(grep -o 'm[0-9]*/module_[0-9]*.py' prompt | head -n 1)\n\
          cat <<'END' | sed \"s|PATH|$path|\"\n```json\n{{\"findings\": [{finding}]}}\n```\nEND\n"
     );
-    fs::create_dir_all(place.test.home()).expect("a folder");
-    fs::write(&script, text).expect("a script");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a mode");
+    executable(&script, text);
     place.settings(&format!(
         "max_parallel_runs = 4\n[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n",
         script.display()

@@ -17,6 +17,8 @@ mod moved;
 mod sample;
 mod sound;
 
+use crate::env::files_below;
+
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -494,7 +496,7 @@ fn a_store_of_a_newer_schema_is_read_and_never_written() {
     repo["zone"] = "new".into();
     fs::write(&path, repo.to_string()).expect("written");
     let listing = |folder: &Path| {
-        let mut names: Vec<_> = walk(folder).into_iter().map(|path| (fs::read(&path).ok(), path)).collect();
+        let mut names: Vec<_> = files_below(folder).into_iter().map(|path| (fs::read(&path).ok(), path)).collect();
         names.sort();
         names
     };
@@ -525,14 +527,6 @@ fn a_store_of_a_newer_schema_is_read_and_never_written() {
     assert_eq!(listing(place.store().root()), before);
 }
 
-fn walk(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder").flatten() {
-        if entry.path().is_dir() { files.extend(walk(&entry.path())) } else { files.push(entry.path()) }
-    }
-    files
-}
-
 // ---- a disk that is full, a folder that cannot be written ------------------------------------------------------
 
 #[test]
@@ -557,7 +551,7 @@ fn a_read_only_store_is_read_and_says_so_when_written() {
         create(&store, n, RunStatus::Pending);
         finish(&store, n, &[n]);
     }
-    let all: Vec<PathBuf> = walk(store.root());
+    let all: Vec<PathBuf> = files_below(store.root());
     let folders = [store.root().to_owned(), store.root().join("outputs")];
     let protect = |files, folder| {
         for path in &all {
@@ -623,7 +617,7 @@ fn everything_is_for_its_owner_only() {
     store.advance_epoch().expect("advanced");
     store.checkpoint_now().expect("written");
     let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
-    let files = walk(store.root());
+    let files = files_below(store.root());
     assert_eq!(files.len(), 9, "{files:?}");
     for path in &files {
         assert_eq!(mode(path), 0o600, "{}", path.display());
@@ -1058,11 +1052,11 @@ fn prune_forgets_no_finding_and_no_disposition() {
     let log = store.triage_log().expect("read");
     let now = at(40 * 86_400_000);
     let dry = store.prune(Some(30), Some(2), now, true).expect("pruned");
-    let files = walk(store.root()).len();
+    let files = files_below(store.root()).len();
     let done = store.prune(Some(30), Some(2), now, false).expect("pruned");
     assert_eq!((dry.dry_run, dry.journals, dry.lines, &dry.runs), (true, 2, 7, &done.runs));
     assert_eq!((done.dry_run, done.journals, done.lines), (false, 2, 7));
-    assert_eq!(walk(store.root()).len(), files - 2);
+    assert_eq!(files_below(store.root()).len(), files - 2);
     assert_eq!(done.runs, [run_id(3), run_id(2), run_id(1)]);
     assert_eq!(store.prune(Some(30), Some(2), now, false).expect("pruned").journals, 0);
     assert_eq!(fs::read_to_string(store.root().join("runs.ndjson")).expect("read").lines().count(), 6);

@@ -36,8 +36,6 @@ impl Manager {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub manager: Manager,
-    /// Where git looks for hooks.
-    pub folder: PathBuf,
     pub file: PathBuf,
     pub language: Language,
     /// git may have the file under version control.
@@ -94,13 +92,8 @@ impl Repo {
             let real = real(file);
             real.starts_with(&root) && !real.starts_with(self.common_dir()) && !real.starts_with(real_git_dir(self))
         };
-        let place = |manager, file: PathBuf, language| Place {
-            in_worktree: in_worktree(&file),
-            manager,
-            folder: folder.clone(),
-            file,
-            language,
-        };
+        let place =
+            |manager, file: PathBuf, language| Place { in_worktree: in_worktree(&file), manager, file, language };
         if let Some(husky) = huskys_folder(&folder) {
             self.inside(&husky)?;
             return Ok(place(Manager::Husky, husky.join(HOOK), Language::Shell));

@@ -297,15 +297,9 @@ fn reported(runs: &[&RunRecord], findings: &[FindingFact<'_>]) -> Vec<(u32, u32)
     pairs
 }
 
-/// Hunks of a run that were carried over from an earlier one.
-fn hunks_carried(run: &RunRecord) -> u32 {
-    run.coverage.hunks_carried
-}
-
 /// How often a run was taken up again. One that goes on from an earlier run counts its workers on from there.
 fn resumed(run: &RunRecord, attempts: &HashMap<&RunId, u32>) -> u32 {
-    let goes_on = run.carried_over_from.as_ref().filter(|_| hunks_carried(run) == 0);
-    let before = goes_on.and_then(|from| attempts.get(from)).copied().unwrap_or(1);
+    let before = run.resumed_from.as_ref().and_then(|from| attempts.get(from)).copied().unwrap_or(1);
     run.attempt.saturating_sub(before)
 }
 
@@ -333,7 +327,7 @@ fn of_run(run: &RunRecord, attempts: &HashMap<&RunId, u32>, told: &Told<'_>) -> 
         adopted: run.adopted_count,
         reused: run.reuse_count.saturating_sub(run.adopted_count),
         hunks_covered: run.coverage.hunks_covered,
-        hunks_carried: hunks_carried(run),
+        hunks_carried: run.coverage.hunks_carried,
         decision: run.decision.clone(),
         cancel_reason: run.cancel_reason,
         superseded_by: run.superseded_by.clone(),

@@ -136,10 +136,16 @@ fn a_run_counts_for_what_it_was(#[case] record: RunRecord, #[case] expected: &st
 #[test]
 fn a_run_that_goes_on_from_another_was_resumed_once_more() {
     let first = RunRecord { status: RunStatus::Lost, attempt: 2, ..run(1) };
-    let waits = RunRecord { status: RunStatus::Pending, attempt: 2, carried_over_from: Some(run_id(1)), ..run(2) };
-    let second = RunRecord { attempt: 3, carried_over_from: Some(run_id(1)), ..run(2) };
+    let waits = RunRecord { status: RunStatus::Pending, attempt: 2, resumed_from: Some(run_id(1)), ..run(2) };
+    let mut second = RunRecord { attempt: 3, resumed_from: Some(run_id(1)), ..run(2) };
     assert_eq!(everything(&[waits, first.clone()]).totals.resumed, 1);
-    assert_eq!(everything(&[second, first]).totals.resumed, 2);
+    assert_eq!(everything(&[second.clone(), first.clone()]).totals.resumed, 2);
+    // What it carried over besides is another matter.
+    second.carried_over_from = Some(run_id(1));
+    second.coverage.hunks_carried = 4;
+    assert_eq!(everything(&[second.clone(), first.clone()]).totals.resumed, 2);
+    second.resumed_from = None;
+    assert_eq!(everything(&[second, first]).totals.resumed, 3);
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn class(error: &str, status: u64, words: &str) -> ErrorClass {
 
 fn count(usage: &Value, message: &str, counted: &mut Counted) {
     if counted.message != message {
-        counted.earlier = add(counted.earlier, counted.usage);
+        counted.earlier += counted.usage;
         message.clone_into(&mut counted.message);
     }
     counted.usage = read_usage(usage);
@@ -140,16 +140,7 @@ fn count(usage: &Value, message: &str, counted: &mut Counted) {
 
 impl Counted {
     pub fn total(&self) -> Usage {
-        add(self.earlier, self.usage)
-    }
-}
-
-fn add(one: Usage, other: Usage) -> Usage {
-    Usage {
-        input: one.input.saturating_add(other.input),
-        cached: one.cached.saturating_add(other.cached),
-        output: one.output.saturating_add(other.output),
-        reasoning: one.reasoning.saturating_add(other.reasoning),
+        [self.earlier, self.usage].into_iter().sum()
     }
 }
 

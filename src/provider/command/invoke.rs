@@ -93,18 +93,6 @@ const ALIASES: [(&str, &str); 8] = [
 ];
 
 impl Dialect {
-    /// By the name of the program's file.
-    pub fn of(program: &str) -> Self {
-        let file = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or_default().to_lowercase();
-        let stem = file.split('.').next().unwrap_or_default();
-        match stem {
-            "claude" => Self::Claude,
-            "codex" => Self::Codex,
-            "gemini" => Self::Gemini,
-            _ => Self::Plain,
-        }
-    }
-
     /// The arguments: the user's, then those that make the program a reviewer, except for options that the user chose.
     pub fn arguments(
         self,
@@ -271,17 +259,6 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-
-    #[rstest]
-    #[case("claude", Dialect::Claude)]
-    #[case("/opt/bin/claude", Dialect::Claude)]
-    #[case("codex.exe", Dialect::Codex)]
-    #[case("gemini.js", Dialect::Gemini)]
-    #[case("my-claude", Dialect::Plain)]
-    #[case("npx", Dialect::Plain)]
-    fn the_dialect_is_guessed_from_the_name(#[case] program: &str, #[case] dialect: Dialect) {
-        assert_eq!(Dialect::of(program), dialect);
-    }
 
     fn called(dialect: Dialect, theirs: &[&str]) -> String {
         let theirs: Vec<String> = theirs.iter().map(|&word| word.to_owned()).collect();

@@ -37,15 +37,7 @@ use std::time::Duration;
 pub use agent::Agent;
 pub use invoke::SETTINGS_OF_AGENTS;
 
-/// In which way a program is called and speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    Claude,
-    Codex,
-    Gemini,
-    /// The answer as it is; or events of its own, see [`listen`]. It is called with the user's words only.
-    Plain,
-}
+pub use crate::config::Dialect;
 
 /// What a program may do with the folder it runs in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -94,13 +86,6 @@ pub struct Program {
     /// What becomes the keeper, with the arguments that make it call [`keeper::keep`] with the words after them:
     /// `revdeck keep --`.
     pub keeper: (PathBuf, Vec<OsString>),
-}
-
-impl Program {
-    /// The dialect that a program's name stands for.
-    pub fn guess(words: &[String]) -> Dialect {
-        words.first().map_or(Dialect::Plain, |program| Dialect::of(program))
-    }
 }
 
 /// A reviewer to talk to. Nothing is started before it is asked.

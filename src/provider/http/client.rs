@@ -135,11 +135,6 @@ impl HttpChat {
         Ok(Self { endpoint, key, wire, target, headers, client, pace, left_out: BTreeSet::new() })
     }
 
-    /// Whether answers come in pieces; `false` once the server has said that it cannot.
-    pub fn streams(&self) -> bool {
-        self.ask().streams()
-    }
-
     fn ask(&self) -> Ask<'_> {
         Ask {
             model: &self.endpoint.model,

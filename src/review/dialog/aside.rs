@@ -14,7 +14,7 @@ const OPINION_TOKENS: u64 = 1_000;
 
 impl Dialog {
     /// Asks the model for a summary of what just left the window.
-    pub(super) fn ask_for_summary(&mut self, composed: &Composed, phase: TurnPhase) -> Vec<Effect> {
+    pub(super) fn ask_for_summary(&mut self, composed: &Composed) -> Vec<Effect> {
         let limits = self.window.limits().clone();
         let gone = self.window.gone(limits.window_tokens / 2);
         let words = (self.say)(Say::Summarise { messages: &gone });
@@ -24,7 +24,6 @@ impl Dialog {
             messages: 1,
             ..composed.usage
         };
-        self.stage = Stage::Summary;
         let asked = "a summary of what leaves the window".to_owned();
         let request = ChatRequest {
             system: self.system.clone(),
@@ -34,10 +33,7 @@ impl Dialog {
             temperature: None,
             pinned: 0,
         };
-        vec![
-            Effect::Append(RunEvent::TurnAsked { turn: self.turn, phase, asked, window }),
-            Effect::Ask { turn: self.turn, request: Box::new(request) },
-        ]
+        self.request(Stage::Summary, asked, window, request)
     }
 
     /// Takes the model's summary in place of the local one, unless there is none.
@@ -68,25 +64,25 @@ impl Dialog {
             pinned: 0,
         };
         self.judged = Some(finding);
-        self.stage = Stage::Opinion;
+        self.phase = TurnPhase::Finish;
         self.judgements += 1;
-        let turn = self.turn + self.judgements;
-        vec![
-            Effect::Append(RunEvent::TurnAsked { turn, phase: TurnPhase::Finish, asked, window }),
-            Effect::Ask { turn, request: Box::new(request) },
-        ]
+        self.request(Stage::Opinion, asked, window, request)
     }
 
     /// What the model said about a finding: one that it calls false is set aside, with its reason.
     pub(super) fn judge(&mut self, response: &Response) -> Vec<Effect> {
         let Some(finding) = self.judged.take() else { return self.close() };
         let (opinion, reason) = verdict(&response.text);
+        let mut effects = Vec::new();
         if opinion == Opinion::False {
             self.withdrawn.insert(finding.finding_id.clone());
-            self.rejected.push(Rejected { report: reported(&finding), reason: format!("second opinion: {reason}") });
+            let rejected = Rejected { report: reported(&finding), reason: format!("second opinion: {reason}") };
+            self.rejected.push(rejected.clone());
+            let turn = self.turn + self.judgements;
+            // Before the verdict takes it from the findings: a journal that ends here tells of it twice, not never.
+            effects.push(Effect::Append(RunEvent::Rejected { turn, rejected: Box::new(rejected) }));
         }
-        let event = RunEvent::Judged { finding_id: finding.finding_id, opinion, reason };
-        let mut effects = vec![Effect::Append(event)];
+        effects.push(Effect::Append(RunEvent::Judged { finding_id: finding.finding_id, opinion, reason }));
         effects.extend(self.next_opinion());
         effects
     }

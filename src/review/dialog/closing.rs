@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::engine::{Dialog, Effect, Stage, to_u32};
+use super::engine::{Dialog, Effect, Stage};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, LeftOutReason, LineRange,
-    RunEvent, RunStatus, text,
+    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LeftOut, LeftOutReason, RunEvent,
+    RunStatus, text,
 };
+use crate::review::replay::to_u32;
 use crate::review::{Outcome, summary};
 
 impl Dialog {
@@ -15,9 +16,9 @@ impl Dialog {
         let open = self.delivery.open().len();
         if open > 0 {
             let files = text::count(open, "file");
-            let text = format!("the turns were used up: {files} not or only in part put before the reviewer");
-            self.note(text.clone());
-            effects.push(Effect::Append(RunEvent::Note { text }));
+            effects.push(
+                self.noted(format!("the turns were used up: {files} not or only in part put before the reviewer")),
+            );
             effects.extend(self.in_part());
         }
         if let Some(priority) = self.window.limits().opinion {
@@ -85,14 +86,13 @@ impl Dialog {
         let open = self.plan.open();
         let not_reached = open.iter().filter(|file| !covered.contains_key(file.path.as_str()));
         left_out.extend(not_reached.map(|file| LeftOut { path: file.path.clone(), reason: LeftOutReason::NotReached }));
-        let lines = |lines: &LineRange| lines.end.saturating_sub(lines.start).saturating_add(1);
         let mut coverage = Coverage {
             files_total: to_u32(self.plan.files.len() + self.plan.left_out.len()),
             files_covered: to_u32(covered.len()),
             hunks_total: to_u32(self.plan.files.iter().map(|file| file.hunks.len()).sum()),
             hunks_covered: to_u32(covered.values().map(|file| file.hunks.len()).sum()),
             hunks_left_out: 0,
-            lines_covered: covered.values().flat_map(|file| &file.hunks).map(lines).fold(0, u32::saturating_add),
+            lines_covered: FileCoverage::lines(covered.values().copied()),
             files: self.covered.clone(),
             left_out,
             ..Coverage::default()

@@ -35,15 +35,15 @@ impl Delivery {
         Self { files, parts, sent, complete, ..Self::default() }
     }
 
-    /// The next parts that fit into `tokens`: at least one when there is any and `at_least_one`.
-    pub fn take(&mut self, tokens: u64, at_least_one: bool) -> Vec<&Part> {
+    /// The next parts that fit into `tokens`: at least one when there is any.
+    pub fn take(&mut self, tokens: u64) -> Vec<&Part> {
         let (mut left, mut taken) = (tokens, Vec::new());
         for index in 0..self.parts.len() {
             if self.is_settled(index) {
                 continue;
             }
             let part = &self.parts[index];
-            if part.tokens > left && !(at_least_one && taken.is_empty()) {
+            if part.tokens > left && !taken.is_empty() {
                 break;
             }
             left = left.saturating_sub(part.tokens);
@@ -116,7 +116,7 @@ impl Delivery {
 
     fn has(&self, path: &str, lines: LineRange) -> bool {
         let Some(seen) = self.seen.get(path) else { return false };
-        seen.iter().any(|range| range.start <= lines.start && lines.end <= range.end)
+        seen.iter().any(|range| range.holds(lines))
     }
 }
 
@@ -156,10 +156,10 @@ mod tests {
         let parts =
             vec![part("a", &[lines(1, 400)], 40), part("a", &[lines(401, 900)], 50), part("b", &[lines(5, 5)], 1)];
         let mut delivery = Delivery::new(vec![file("a", &[hunk]), file("b", &[lines(5, 5)])], parts);
-        assert_eq!(delivery.take(60, true).len(), 1);
+        assert_eq!(delivery.take(60).len(), 1);
         assert_eq!(delivery.answered(), []);
         assert_eq!((delivery.parts_left(), delivery.tokens_left()), (2, 51));
-        assert_eq!(delivery.take(10, true).len(), 1, "more than fits, as nothing smaller is next");
+        assert_eq!(delivery.take(10).len(), 1, "more than fits, as nothing smaller is next");
         assert_eq!(delivery.answered(), [file("a", &[hunk]).coverage()]);
         assert_eq!(delivery.open(), ["b"]);
     }
@@ -176,10 +176,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_that_does_not_fit_unless_it_must() {
-        let mut delivery = Delivery::new(vec![file("b", &[lines(5, 7)])], vec![part("b", &[lines(5, 7)], 9)]);
-        assert!(delivery.take(8, false).is_empty());
-        assert_eq!(delivery.take(8, true).len(), 1);
-        assert!(delivery.take(99, true).is_empty());
+    fn what_does_not_fit_is_taken_alone_and_once() {
+        let parts = vec![part("b", &[lines(5, 7)], 9), part("b", &[lines(9, 9)], 1)];
+        let mut delivery = Delivery::new(vec![file("b", &[lines(5, 7), lines(9, 9)])], parts);
+        assert_eq!(delivery.take(8).len(), 1);
+        assert_eq!(delivery.take(99).len(), 1);
+        assert!(delivery.take(99).is_empty());
     }
 }

@@ -7,8 +7,9 @@ use super::window::{Composed, Window};
 use super::{Count, FINISH, Limits, REPORT_FINDINGS};
 use crate::domain::{
     CancelReason, ChatRequest, ErrorClass, FileCoverage, Finding, FindingId, LineRange, Message, Rejected, Reported,
-    Response, RunEvent, RunStatus, Stop, ToolCall, ToolOutcome, ToolSpec, TurnPhase, Usage, text,
+    Response, RunEvent, RunStatus, Stop, ToolCall, ToolOutcome, ToolSpec, TurnPhase, Usage, WindowUse, text,
 };
+use crate::review::replay::to_u32;
 use crate::review::{Accumulated, Admission, Examined, Extracted, Outcome, Plan, PlannedFile, Spent, extract};
 
 /// Tool calls of one answer that are carried out; the others are not passed on.
@@ -104,9 +105,7 @@ impl Task {
             overhead: 0,
         }
     }
-}
 
-impl Task {
     /// What of every request is always the same: prompt, tools, and what they cost besides. Tokens.
     pub fn fixed_tokens(&self) -> u64 {
         let specs = self.tools.iter().map(|tool| (self.count)(&serde_json::to_string(tool).unwrap_or_default()));
@@ -161,6 +160,8 @@ pub enum Event {
         class: ErrorClass,
         summary: String,
     },
+    /// It was not asked, as it may not be paid for: why.
+    Unaffordable(String),
     /// What the reports are worth, in their order.
     Examined(Vec<Examined>),
     /// In the order of the calls.
@@ -222,6 +223,8 @@ pub struct Dialog {
     pub(super) notes: Vec<String>,
     pub(super) covered: Vec<FileCoverage>,
     pub(super) spent: Spent,
+    /// Tokens of the request that is on its way.
+    asking: u64,
     /// The answer that is being worked on.
     pub(super) answer: Option<Response>,
     pub(super) extracted: Extracted,
@@ -277,6 +280,7 @@ impl Dialog {
             notes: Vec::new(),
             covered: Vec::new(),
             spent: Spent::default(),
+            asking: 0,
             answer: None,
             extracted: Extracted::default(),
             calls: Vec::new(),
@@ -300,7 +304,9 @@ impl Dialog {
             (Stage::Summary | Stage::Opinion, Event::Answered { response, first_ms, took_ms, cost }) => {
                 self.aside(*response, first_ms, took_ms, cost)
             }
-            (Stage::Summary | Stage::Opinion, Event::Failed { summary, .. }) => self.aside_failed(summary),
+            (Stage::Summary | Stage::Opinion, Event::Failed { class, summary }) => self.aside_failed(class, summary),
+            (Stage::Opinion, Event::Unaffordable(reason)) => self.no_opinions(reason),
+            (Stage::Answer | Stage::Summary, Event::Unaffordable(reason)) => self.unaffordable(reason),
             (Stage::Verdicts, Event::Examined(examined)) => self.examined(examined),
             (Stage::Results, Event::ToolsAnswered(answers)) => self.tools_answered(answers),
             (Stage::Over, _) => Vec::new(),
@@ -360,7 +366,7 @@ impl Dialog {
 
     /// The next parts of the diff that fit, as one text.
     fn next_parts(&mut self, tokens: u64) -> String {
-        let parts = self.delivery.take(tokens, true);
+        let parts = self.delivery.take(tokens);
         parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n")
     }
 
@@ -370,13 +376,6 @@ impl Dialog {
             0 => String::new(),
             parts => format!("{parts} more parts of the diff, about {} tokens, follow.", self.delivery.tokens_left()),
         }
-    }
-
-    /// Whether the reviewer says that it is done with all that it was given.
-    fn says_done(&self, response: &Response) -> bool {
-        let finishes = response.calls.iter().any(|call| call.name == FINISH);
-        let only_reports = response.calls.is_empty();
-        finishes || (only_reports && matches!(response.stop, Stop::Done | Stop::Unknown | Stop::Interrupted))
     }
 
     /// The next request, or the end when nothing more may be asked.
@@ -400,15 +399,6 @@ impl Dialog {
         let found = self.found();
         let composed = self.window.compose(self.turn, &found);
         let mut effects = Vec::new();
-        if let Some(reason) = self.over_budget(composed.usage.tokens) {
-            self.turn -= 1;
-            self.note(reason);
-            effects.extend(self.notes.last().map(|text| Effect::Append(RunEvent::Note { text: text.clone() })));
-            effects.push(Effect::Append(RunEvent::CancelAsked { reason: CancelReason::BudgetExhausted }));
-            effects.extend(self.in_part());
-            effects.extend(self.finish(RunStatus::Cancelled, Some(CancelReason::BudgetExhausted), None));
-            return effects;
-        }
         if let Some((removed, kept)) = composed.slid {
             effects.push(Effect::Append(RunEvent::SlidingWindowApplied {
                 turn: self.turn,
@@ -417,7 +407,7 @@ impl Dialog {
             }));
         }
         if composed.slid.is_some() && limits.summary == super::SummaryBy::Model {
-            effects.extend(self.ask_for_summary(&composed, phase));
+            effects.extend(self.ask_for_summary(&composed));
             return effects;
         }
         effects.extend(self.send(composed));
@@ -426,18 +416,11 @@ impl Dialog {
 
     /// The request of a turn.
     fn send(&mut self, composed: Composed) -> Vec<Effect> {
-        let mut effects = Vec::new();
         self.spent.window_peak = self.spent.window_peak.max(composed.usage.tokens);
         let asked = match self.asked.is_empty() {
             true => "go on".to_owned(),
             false => std::mem::take(&mut self.asked).join("; "),
         };
-        effects.push(Effect::Append(RunEvent::TurnAsked {
-            turn: self.turn,
-            phase: self.phase,
-            asked: text::one_line(&asked).chars().take(ASKED).collect(),
-            window: composed.usage,
-        }));
         let request = ChatRequest {
             system: self.system.clone(),
             messages: composed.messages,
@@ -447,20 +430,35 @@ impl Dialog {
             temperature: None,
             pinned: 1,
         };
-        effects.push(Effect::Ask { turn: self.turn, request: Box::new(request) });
-        self.stage = Stage::Answer;
-        effects
+        self.request(Stage::Answer, text::one_line(&asked).chars().take(ASKED).collect(), composed.usage, request)
     }
 
-    /// Why the next request would cost more than may be spent.
-    fn over_budget(&self, tokens: u64) -> Option<String> {
-        let limits = self.window.limits();
+    /// Sends a request and waits for its answer.
+    pub(super) fn request(
+        &mut self,
+        stage: Stage,
+        asked: String,
+        window: WindowUse,
+        request: ChatRequest,
+    ) -> Vec<Effect> {
+        (self.stage, self.asking) = (stage, window.tokens);
+        let turn = self.turn + self.judgements;
+        vec![
+            Effect::Append(RunEvent::TurnAsked { turn, phase: self.phase, asked, window }),
+            Effect::Ask { turn, request: Box::new(request) },
+        ]
+    }
+
+    /// Why the request that is on its way would cost more than may be spent. To be asked before it is paid for, and not
+    /// when its answer is recorded.
+    pub fn over_budget(&self) -> Option<String> {
+        let (limits, tokens) = (self.window.limits(), self.asking);
         if let Some(most) = limits.budget.tokens
             && self.spent.usage.total().saturating_add(tokens) > most
         {
             let spent = self.spent.usage.total();
             return Some(format!(
-                "the budget of {most} tokens is used up: {spent} are spent and the next turn takes {tokens}"
+                "the budget of {most} tokens is used up: {spent} are spent and the next request takes {tokens}"
             ));
         }
         if let (Some(most), Some(price)) = (limits.budget.cost, limits.input_price) {
@@ -469,7 +467,7 @@ impl Dialog {
             if self.spent.cost + next > most {
                 let spent = self.spent.cost;
                 return Some(format!(
-                    "the budget of ${most:.2} is used up: ${spent:.4} are spent and the next turn takes about ${next:.4}"
+                    "the budget of ${most:.2} is used up: ${spent:.4} are spent and the next request takes about ${next:.4}"
                 ));
             }
         }
@@ -521,16 +519,37 @@ impl Dialog {
         effects
     }
 
-    fn aside_failed(&mut self, summary: String) -> Vec<Effect> {
-        let (text, then) = match self.stage {
-            Stage::Summary => (format!("no summary by the model: {summary}"), self.send_again()),
-            _ => {
-                self.opinions.clear();
-                (format!("no second opinion: {summary}"), self.close())
+    fn aside_failed(&mut self, class: ErrorClass, summary: String) -> Vec<Effect> {
+        let mut effects = vec![self.unanswered(class, &summary)];
+        match self.stage {
+            Stage::Summary => {
+                effects.push(self.noted(format!("no summary by the model: {summary}")));
+                effects.extend(self.send_again());
             }
-        };
-        let mut effects = vec![Effect::Append(RunEvent::Note { text })];
-        effects.extend(then);
+            _ => effects.extend(self.no_opinions(summary)),
+        }
+        effects
+    }
+
+    /// A request that failed and did not end the run: a restart must not take the next answer for its own.
+    fn unanswered(&self, class: ErrorClass, summary: &str) -> Effect {
+        let turn = self.turn + self.judgements;
+        Effect::Append(RunEvent::Unanswered { turn, class, summary: summary.to_owned() })
+    }
+
+    /// The end without the second opinions that are still wanted.
+    fn no_opinions(&mut self, reason: String) -> Vec<Effect> {
+        self.opinions.clear();
+        let mut effects = vec![self.noted(format!("no second opinion: {reason}"))];
+        effects.extend(self.close());
+        effects
+    }
+
+    /// The end because the next turn may not be paid for.
+    fn unaffordable(&mut self, reason: String) -> Vec<Effect> {
+        self.turn -= 1;
+        let mut effects = vec![self.noted(reason)];
+        effects.extend(self.cancelled(CancelReason::BudgetExhausted));
         effects
     }
 
@@ -556,7 +575,7 @@ impl Dialog {
                 Examined::Finding { finding, notes } => {
                     kept += 1;
                     told.extend(notes.iter().cloned());
-                    effects.extend(notes.into_iter().map(|text| Effect::Append(RunEvent::Note { text })));
+                    effects.extend(notes.into_iter().map(|text| self.noted(text)));
                     let finding = *finding;
                     let (line_start, line_end) = (finding.line_start, finding.line_end);
                     let title = finding.title.clone();
@@ -579,9 +598,7 @@ impl Dialog {
             effects.push(Effect::Append(event));
         }
         for problem in std::mem::take(&mut self.extracted.problems) {
-            let text = format!("turn {}: {problem}", self.turn);
-            self.note(text.clone());
-            effects.push(Effect::Append(RunEvent::Note { text }));
+            effects.push(self.noted(format!("turn {}: {problem}", self.turn)));
         }
         effects.push(Effect::Append(RunEvent::CodeSmellsAccumulated {
             new_issues: fresh,
@@ -612,7 +629,7 @@ impl Dialog {
                 effects.push(Effect::Append(RunEvent::Covered { file }));
             }
         }
-        let done = !cut && self.says_done(&response);
+        let done = !cut && says_done(&response);
         if done && self.delivery.parts_left() == 0 {
             effects.extend(self.end());
             return effects;
@@ -741,9 +758,7 @@ impl Dialog {
     /// Asks once more, with the reason; the second time the run has failed.
     fn again(&mut self, response: &Response, trouble: Trouble, reason: String) -> Vec<Effect> {
         self.bad += 1;
-        let note = format!("turn {}: {reason}", self.turn);
-        self.note(note.clone());
-        let mut effects = vec![Effect::Append(RunEvent::Note { text: note })];
+        let mut effects = vec![self.noted(format!("turn {}: {reason}", self.turn))];
         if self.bad >= MAX_BAD || self.turn >= self.window.limits().max_turns {
             let class = if trouble == Trouble::Refused { ErrorClass::Refused } else { ErrorClass::Malformed };
             effects.extend(self.fail(class, format!("{reason}, in turn {} and when asked again", self.turn)));
@@ -764,11 +779,10 @@ impl Dialog {
         if class == ErrorClass::ContextTooLong && self.shrunk == Shrunk::NotYet {
             self.shrunk = Shrunk::Once;
             self.window.shrink();
-            let text = format!("turn {}: {summary}; asked again with a smaller window", self.turn);
-            self.note(text.clone());
+            let note = format!("turn {}: {summary}; asked again with a smaller window", self.turn);
+            let mut effects = vec![self.unanswered(class, &summary), self.noted(note)];
             self.turn -= 1;
             self.asked.push("the same in a smaller window".to_owned());
-            let mut effects = vec![Effect::Append(RunEvent::Note { text })];
             effects.extend(self.ask());
             return effects;
         }
@@ -785,13 +799,9 @@ impl Dialog {
     }
 
     fn cancelled(&mut self, reason: CancelReason) -> Vec<Effect> {
-        let status = match reason {
-            CancelReason::Superseded => RunStatus::Superseded,
-            _ => RunStatus::Cancelled,
-        };
         let mut effects = vec![Effect::Append(RunEvent::CancelAsked { reason })];
         effects.extend(self.in_part());
-        effects.extend(self.finish(status, Some(reason), None));
+        effects.extend(self.finish(reason.status(), Some(reason), None));
         effects
     }
 
@@ -816,11 +826,20 @@ impl Dialog {
         self.plan.carried.iter_mut().for_each(|carried| carried.findings.retain(|carried| carried != id));
     }
 
-    pub(super) fn note(&mut self, text: String) {
+    /// Keeps a line for a person; the entry with it.
+    pub(super) fn noted(&mut self, text: String) -> Effect {
         if !self.notes.contains(&text) {
-            self.notes.push(text);
+            self.notes.push(text.clone());
         }
+        Effect::Append(RunEvent::Note { text })
     }
+}
+
+/// Whether the reviewer says that it is done with all that it was given.
+fn says_done(response: &Response) -> bool {
+    let finishes = response.calls.iter().any(|call| call.name == FINISH);
+    let only_reports = response.calls.is_empty();
+    finishes || (only_reports && matches!(response.stop, Stop::Done | Stop::Unknown | Stop::Interrupted))
 }
 
 /// Findings a line each, those in files that are sent first, in at most so many tokens.
@@ -843,8 +862,4 @@ fn known_lines(known: &[Finding], open: &[PlannedFile], tokens: u64, count: &Cou
         lines.push(format!("and {} more", findings.len() - lines.len()));
     }
     lines.join("\n")
-}
-
-pub(super) fn to_u32(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,5 @@
-//! What an earlier attempt of the run has recorded: answers that are paid for, and entries not to be written twice.
+//! What an earlier attempt of the run has recorded: answers that are paid for, requests that failed, and entries not to
+//! be written twice.
 //!
 //! A restart drives a fresh engine with the recorded answers; everything between them is computed again, which the
 //! snapshot's immutability makes the same.
@@ -29,6 +30,9 @@ impl Recorded {
                         cost: (!taken_over).then_some(*cost),
                     });
                 }
+                RunEvent::Unanswered { class, summary, .. } => {
+                    recorded.answers.push_back(Event::Failed { class: *class, summary: summary.clone() });
+                }
                 RunEvent::Finding { finding } => {
                     recorded.findings.entry(finding.finding_id.clone()).or_insert_with(|| (**finding).clone());
                 }
@@ -39,14 +43,9 @@ impl Recorded {
         recorded
     }
 
-    /// The answer to the next request, if it is paid for.
+    /// What came of the next request, if that is known.
     pub fn answer(&mut self) -> Option<Event> {
         self.answers.pop_front()
-    }
-
-    /// How many answers are still here.
-    pub fn answers_left(&self) -> usize {
-        self.answers.len()
     }
 
     /// Whether an entry has still to be written. Each recorded one stands for one.

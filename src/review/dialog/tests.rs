@@ -105,6 +105,16 @@ fn finding(report: &Reported) -> Finding {
     finding
 }
 
+fn notes(report: &Reported) -> Vec<String> {
+    (report.line_start == 7).then(|| "the suggestion is kept in words".to_owned()).into_iter().collect()
+}
+
+/// Requests of which it is known what came of them.
+fn answered(journal: &[RunEvent]) -> usize {
+    let is_answer = |event: &&RunEvent| matches!(event, RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. });
+    journal.iter().filter(is_answer).count()
+}
+
 /// What the world around an engine does.
 struct Player {
     answers: VecDeque<Result<Response, ErrorClass>>,
@@ -145,26 +155,20 @@ impl Player {
                 }
                 Effect::Ask { request, .. } => match self.recorded.answer() {
                     Some(event) => event,
-                    None => {
-                        self.requests.push(*request);
-                        match self.answers.pop_front() {
-                            Some(Ok(response)) => Event::Answered {
-                                response: Box::new(response),
-                                first_ms: 1,
-                                took_ms: 2,
-                                cost: Some(0.25),
-                            },
-                            Some(Err(class)) => Event::Failed { class, summary: "no luck".to_owned() },
-                            None => Event::CancelAsked(CancelReason::UserStop),
+                    None => match dialog.over_budget() {
+                        Some(reason) => Event::Unaffordable(reason),
+                        None => {
+                            self.requests.push(*request);
+                            self.answer()
                         }
-                    }
+                    },
                 },
                 Effect::Examine { reports, .. } => Event::Examined(
                     reports
                         .into_iter()
                         .map(|report| match report.path.as_str() {
                             "nowhere" => Examined::Rejected(Rejected { report, reason: "no such file".to_owned() }),
-                            _ => Examined::Finding { finding: Box::new(finding(&report)), notes: Vec::new() },
+                            _ => Examined::Finding { finding: Box::new(finding(&report)), notes: notes(&report) },
                         })
                         .collect(),
                 ),
@@ -185,6 +189,16 @@ impl Player {
             effects.extend(dialog.handle(event));
         }
         panic!("the engine waits for nothing");
+    }
+
+    fn answer(&mut self) -> Event {
+        match self.answers.pop_front() {
+            Some(Ok(response)) => {
+                Event::Answered { response: Box::new(response), first_ms: 1, took_ms: 2, cost: Some(0.25) }
+            }
+            Some(Err(class)) => Event::Failed { class, summary: "no luck".to_owned() },
+            None => Event::CancelAsked(CancelReason::UserStop),
+        }
     }
 
     fn asked(&self, request: usize) -> String {
@@ -250,7 +264,7 @@ fn a_restart_after_any_entry_pays_for_no_turn_twice_and_finds_the_same() {
         assert!(player.play(task(vec![part("a.rs", 4_000)])).is_none(), "dies after {cut}");
         assert_eq!(player.journal.len(), cut);
         player.recorded = Recorded::of(&player.journal);
-        let paid = player.recorded.answers_left();
+        let paid = answered(&player.journal);
         // An answer that was not recorded is asked for again; whatever was is not.
         player.answers = long_review().into_iter().skip(paid).map(Ok).collect();
         player.requests.clear();
@@ -367,37 +381,111 @@ fn a_cut_answer_does_not_cover_what_it_had_before_it() {
 
 #[test]
 fn a_second_opinion_sets_aside_what_it_calls_false_and_a_restart_does_not_ask_again() {
-    let answers = || {
-        vec![
-            answer("", vec![call(REPORT_FINDINGS, report("a.rs", &[1, 2, 3])), call(FINISH, "{}")], Stop::Tools),
-            answer(r#"{"verdict": "real"}"#, vec![], Stop::Done),
-            answer(r#"{"verdict": "false", "reason": "the lock is held"}"#, vec![], Stop::Done),
-            answer("I do not know", vec![], Stop::Done),
-        ]
-    };
-    let asks = || {
-        let mut task = task(vec![part("a.rs", 100)]);
-        task.limits.opinion = Some(Priority::P1);
-        task
-    };
-    let mut player = Player::new(answers());
-    let outcome = player.play(asks()).expect("an end");
+    let answers = [
+        answer("", vec![call(REPORT_FINDINGS, report("a.rs", &[1, 2, 3])), call(FINISH, "{}")], Stop::Tools),
+        answer(r#"{"verdict": "real"}"#, vec![], Stop::Done),
+        answer(r#"{"verdict": "false", "reason": "the lock is held"}"#, vec![], Stop::Done),
+        answer("I do not know", vec![], Stop::Done),
+    ];
+    let (player, outcome) = the_same_after_any_restart(&answers.map(Ok), || with_opinions(f64::MAX));
     assert_eq!((outcome.status, player.requests.len()), (RunStatus::Completed, 4));
     assert_eq!(player.requests[1].temperature, Some(0.0));
     assert_eq!((outcome.findings.len(), outcome.rejected.len()), (2, 1));
     assert!(outcome.rejected[0].reason.contains("the lock is held"));
-    assert_eq!(outcome.findings, crate::review::Replayed::of(&player.journal).findings());
-    let whole = player.journal.clone();
-    for cut in 0..whole.len() {
+}
+
+/// One turn and a second opinion of whatever it finds.
+fn with_opinions(cost: f64) -> Task {
+    let mut task = task(vec![part("a.rs", 100)]);
+    task.limits.opinion = Some(Priority::P1);
+    task.limits.budget.cost = Some(cost);
+    task
+}
+
+/// Eight turns, and a summary by the model once the window slides.
+fn with_summary() -> Task {
+    let mut task = task(vec![part("a.rs", 100)]);
+    (task.limits.summary, task.limits.max_turns) = (SummaryBy::Model, 8);
+    task
+}
+
+/// Plays to the end, and again from after every entry of the journal.
+fn the_same_after_any_restart(answers: &[Result<Response, ErrorClass>], asks: impl Fn() -> Task) -> (Player, Outcome) {
+    let mut whole = Player::new(Vec::new());
+    whole.answers = answers.iter().cloned().collect();
+    let outcome = whole.play(asks()).expect("an end");
+    for cut in 0..whole.journal.len() {
         let mut player = Player::new(Vec::new());
-        player.journal = whole[..cut].to_vec();
+        player.journal = whole.journal[..cut].to_vec();
         player.recorded = Recorded::of(&player.journal);
-        let paid = player.recorded.answers_left();
-        player.answers = answers().into_iter().skip(paid).map(Ok).collect();
+        let known = answered(&player.journal);
+        player.answers = answers.iter().skip(known).cloned().collect();
         let again = player.play(asks()).expect("an end");
-        assert_eq!((ids(&again), player.requests.len()), (ids(&outcome), 4 - paid), "cut after {cut}");
-        assert_eq!(player.journal, whole, "cut after {cut}");
+        assert_eq!((ids(&again), player.requests.len()), (ids(&outcome), answers.len() - known), "cut after {cut}");
+        assert_eq!(player.journal, whole.journal, "cut after {cut}");
     }
+    // A worker that is gone leaves no more than the journal.
+    let replayed = crate::review::Replayed::of(&whole.journal);
+    assert_eq!(replayed.findings(), outcome.findings);
+    assert_eq!((&replayed.rejected, &replayed.notes), (&outcome.rejected, &outcome.notes));
+    (whole, outcome)
+}
+
+#[test]
+fn a_restart_knows_which_requests_failed() {
+    let shrinks = [
+        Ok(answer(&fenced("a.rs", &[7]), vec![call("read_file", "{}")], Stop::Tools)),
+        Err(ErrorClass::ContextTooLong),
+        Ok(answer(&fenced("a.rs", &[9]), vec![], Stop::Done)),
+    ];
+    let (_, outcome) = the_same_after_any_restart(&shrinks, || task(vec![part("a.rs", 100)]));
+    assert!(outcome.notes.iter().any(|note| note.contains("a smaller window")), "{:?}", outcome.notes);
+
+    let mut unsummarised: Vec<_> = long_review().into_iter().take(8).map(Ok).collect();
+    unsummarised.insert(6, Err(ErrorClass::Network));
+    let (_, outcome) = the_same_after_any_restart(&unsummarised, with_summary);
+    assert!(outcome.notes.iter().any(|note| note.contains("no summary by the model")), "{:?}", outcome.notes);
+
+    let unjudged = [Ok(long_review().remove(19)), Err(ErrorClass::Network)];
+    let (_, outcome) = the_same_after_any_restart(&unjudged, || with_opinions(f64::MAX));
+    assert_eq!((outcome.status, outcome.findings.len()), (RunStatus::Completed, 1));
+    assert!(outcome.notes.iter().any(|note| note.contains("no second opinion")), "{:?}", outcome.notes);
+}
+
+#[test]
+fn what_is_paid_for_counts_whatever_the_budget_says_now() {
+    let mut player = Player::new(long_review());
+    let whole = player.play(task(vec![part("a.rs", 100)])).expect("an end");
+    let is_answer = |event: &RunEvent| matches!(event, RunEvent::TurnAnswered { turn: 5, .. });
+    let fifth = player.journal.iter().position(is_answer).expect("a fifth turn") + 1;
+    for (entries, status, found) in
+        [(player.journal.len(), RunStatus::Completed, whole.findings.len()), (fifth, RunStatus::Cancelled, 7)]
+    {
+        let mut again = Player::new(long_review());
+        again.recorded = Recorded::of(&player.journal[..entries]);
+        let mut task = task(vec![part("a.rs", 100)]);
+        task.limits.budget.cost = Some(0.0);
+        let outcome = again.play(task).expect("an end");
+        assert_eq!((outcome.status, outcome.findings.len(), again.requests.len()), (status, found, 0));
+    }
+}
+
+#[test]
+fn what_is_asked_beside_the_turns_is_paid_for_from_the_budget() {
+    let mut player = Player::new(long_review());
+    let mut task = with_summary();
+    // Six turns and the summary, a quarter each.
+    task.limits.budget.cost = Some(1.75);
+    let outcome = player.play(task).expect("an end");
+    assert_eq!((outcome.cancel, player.requests.len()), (Some(CancelReason::BudgetExhausted), 7));
+
+    let judged = || answer(r#"{"verdict": "false"}"#, vec![], Stop::Done);
+    let reports = vec![call(REPORT_FINDINGS, report("a.rs", &[1, 2, 3])), call(FINISH, "{}")];
+    let mut player = Player::new(vec![answer("", reports, Stop::Tools), judged(), judged(), judged()]);
+    let outcome = player.play(with_opinions(0.5)).expect("an end");
+    assert_eq!((outcome.status, outcome.cancel, player.requests.len()), (RunStatus::Completed, None, 2));
+    assert_eq!((outcome.findings.len(), outcome.rejected.len()), (2, 1), "the others stay");
+    assert!(outcome.notes.iter().any(|note| note.starts_with("no second opinion: the budget")), "{:?}", outcome.notes);
 }
 
 #[test]
@@ -410,9 +498,7 @@ fn the_model_may_write_the_summary_and_the_local_one_stands_where_it_fails() {
         if fails {
             player.answers[at] = Err(ErrorClass::Network);
         }
-        let mut task = task(vec![part("a.rs", 100)]);
-        (task.limits.summary, task.limits.max_turns) = (SummaryBy::Model, 9);
-        player.play(task).expect("an end");
+        player.play(with_summary()).expect("an end");
         let asked = (0..player.requests.len()).find(|&request| player.asked(request).contains("SUMMARISE"));
         assert_eq!(asked, Some(at), "when the window first slid");
         let next = player.asked(at + 1);

@@ -108,13 +108,13 @@ impl Window {
         let room = tokens.saturating_sub(self.count(NOTE));
         let (mut fits, mut too_long) = (0, text.len());
         while too_long - fits > 16 {
-            let middle = floor(&text, fits + (too_long - fits) / 2);
+            let middle = text.floor_char_boundary(fits + (too_long - fits) / 2);
             if middle <= fits {
                 break;
             }
             if self.count(&text[..middle]) <= room { fits = middle } else { too_long = middle }
         }
-        format!("{}{NOTE}", &text[..floor(&text, fits)])
+        format!("{}{NOTE}", &text[..fits])
     }
 
     /// The provider billed so much input for the last request: what is counted from now on is corrected by it.
@@ -360,11 +360,6 @@ impl Item {
             (message, _) => message.clone(),
         }
     }
-}
-
-/// The greatest character border up to `at`.
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
 #[cfg(test)]

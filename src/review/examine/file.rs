@@ -187,7 +187,7 @@ impl Code {
 
     fn nearest(&self, code: &str, near: Near<'_>) -> Option<Stand> {
         let distance = |lines: LineRange| match near {
-            Near::Lines(claimed) => gap(claimed, lines),
+            Near::Lines(claimed) => claimed.gap(lines),
             Near::Changed(hunks) => u32::from(!hunks.iter().any(|hunk| hunk.overlaps(lines))),
         };
         let places: Vec<(u32, LineRange)> = self.places(code).map(|lines| (distance(lines), lines)).collect();
@@ -198,11 +198,6 @@ impl Code {
         };
         Some(Stand { lines, sure: if alone { Sure::Yes } else { Sure::No } })
     }
-}
-
-/// Lines from one range to another; 0 when they share one.
-fn gap(one: LineRange, other: LineRange) -> u32 {
-    other.start.saturating_sub(one.end).max(one.start.saturating_sub(other.end))
 }
 
 /// A text without white space; what a model cannot have seen as it is counts as the same sign.

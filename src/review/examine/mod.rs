@@ -113,7 +113,7 @@ fn place(report: &Reported, file: &FileText, path: &str, changed: Option<&[LineR
         }
         Some(claimed) => {
             let lines = LineRange::new(claimed.start, claimed.end.min(last));
-            let lines = if length(lines) <= MAX_LINES { lines } else { changed_part(lines, hunks) };
+            let lines = if lines.count() <= MAX_LINES { lines } else { changed_part(lines, hunks) };
             let target = Target::Lines(report.replaced.unwrap_or(claimed));
             Ok(Place { lines, anchor: lines, confidence: lowered(base), target })
         }
@@ -132,22 +132,19 @@ fn place(report: &Reported, file: &FileText, path: &str, changed: Option<&[LineR
 /// The lines of a finding whose quote stands at `found`. The claimed ones stay when the quote says no more than that
 /// they are right: when they lie within it, or it within the part of them that a finding shows.
 fn settled(claimed: LineRange, found: LineRange) -> LineRange {
-    let within = |inner: LineRange, outer: LineRange| outer.start <= inner.start && inner.end <= outer.end;
     let shown = LineRange::new(claimed.start, claimed.start.saturating_add(Finding::MAX_QUOTE_LINES as u32 - 1));
-    let right = within(claimed, found) || (within(found, claimed) && found.start <= shown.end);
-    if right && length(claimed) <= MAX_LINES { claimed } else { found }
+    let right = found.holds(claimed) || (claimed.holds(found) && found.start <= shown.end);
+    if right && claimed.count() <= MAX_LINES { claimed } else { found }
 }
 
 /// What a replacement is for: the lines that the report says, moved as its code moved.
 fn target(report: &Reported, claimed: Option<LineRange>, found: LineRange) -> Target {
     let Some(claimed) = claimed else { return Target::Lines(report.replaced.unwrap_or(found)) };
     let stated = report.replaced.unwrap_or(claimed);
-    let inside = (claimed.start <= found.start && found.end <= claimed.end)
-        || (found.start <= claimed.start && claimed.end <= found.end);
-    if inside {
+    if claimed.holds(found) || found.holds(claimed) {
         return Target::Lines(stated);
     }
-    if length(claimed) != length(found) {
+    if claimed.count() != found.count() {
         return Target::Unknown;
     }
     let by = i64::from(found.start) - i64::from(claimed.start);
@@ -156,10 +153,6 @@ fn target(report: &Reported, claimed: Option<LineRange>, found: LineRange) -> Ta
         (Some(start), Some(end)) => Target::Lines(LineRange::new(start, end)),
         _ => Target::Unknown,
     }
-}
-
-fn length(lines: LineRange) -> u32 {
-    (lines.end - lines.start).saturating_add(1)
 }
 
 fn cut(lines: LineRange) -> LineRange {

@@ -30,10 +30,19 @@ impl ScopeLines {
         self
     }
 
-    /// Names of what was changed: functions, types.
+    /// Names of what was changed: functions, types. Those that may be words of prose (`new`, `Store`) tell nothing.
     pub fn with_symbols(mut self, symbols: impl IntoIterator<Item = String>) -> Self {
-        self.symbols.extend(symbols);
+        self.symbols.extend(symbols.into_iter().filter(|symbol| is_of_code(symbol)));
         self
+    }
+
+    pub fn files(&self) -> impl Iterator<Item = (&str, &[LineRange])> {
+        self.files.iter().map(|(path, lines)| (path.as_str(), lines.as_slice()))
+    }
+
+    /// Whether a report is about no file in scope: what it says must name one, or a symbol.
+    pub fn is_outside(&self, reported: &str) -> bool {
+        self.paths(reported).is_ok_and(|paths| paths.iter().all(|path| self.lines(path).is_none()))
     }
 
     /// The changed lines of a file; `None` when it is not in scope.
@@ -93,6 +102,12 @@ impl ScopeLines {
     }
 }
 
+/// Whether a name is none that prose has: with an underscore, a digit or a capital letter within.
+fn is_of_code(name: &str) -> bool {
+    let capital_within = || name.chars().zip(name.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    name.contains(|c: char| c == '_' || c.is_ascii_digit()) || capital_within()
+}
+
 fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -107,7 +122,7 @@ mod tests {
         let paths = ["src/a.rs", "src/store/mod.rs", "src/git/mod.rs", "b/c.rs", "Makefile"];
         ScopeLines::new(paths.map(|path| (path.to_owned(), vec![LineRange::new(1, 2)])))
             .with_roots(["/home/u/repo/".to_owned(), "/tmp/copy".to_owned()])
-            .with_symbols(["parse_all".to_owned()])
+            .with_symbols(["parse_all", "parseAll", "parse", "Store", "new"].map(str::to_owned))
     }
 
     #[rstest]
@@ -143,6 +158,8 @@ mod tests {
     #[case("Called from src/a.rs:12 with nothing.", true)]
     #[case("The caller in `a.rs` passes null.", true)]
     #[case("It breaks parse_all().", true)]
+    #[case("parseAll is called twice.", true)]
+    #[case("Store a new value where you parse it.", false)]
     #[case("It breaks parse_all2 and xsrc/a.rsx.", false)]
     #[case("See the Makefile.", true)]
     #[case("An unrelated problem.", false)]

@@ -19,9 +19,7 @@ use json::{End, Object, Reader, Value};
 
 use crate::domain::text::one_line;
 use crate::domain::{Reported, Response};
-
-/// The tool by which models report.
-const TOOL: &str = "report_findings";
+use crate::review::dialog::REPORT_FINDINGS;
 
 /// Lists in objects in lists are looked into this deep; own: an envelope, its files, their findings, with room.
 const MAX_DEPTH: usize = 6;
@@ -43,7 +41,7 @@ pub struct Extracted {
 /// Reads all reports of an answer.
 pub fn extract(response: &Response) -> Extracted {
     let mut collector = Collector::default();
-    for call in response.calls.iter().filter(|call| call.name == TOOL) {
+    for call in response.calls.iter().filter(|call| call.name == REPORT_FINDINGS) {
         collector.read(&call.arguments, Source::Call);
     }
     collector.read(&response.text, Source::Text);
@@ -77,7 +75,7 @@ impl Place<'_> {
         let before = self.text.as_bytes().get(..self.within.unwrap_or(at)).unwrap_or_default();
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
         match self.source {
-            Source::Call => format!("the arguments of {TOOL}, line {line}"),
+            Source::Call => format!("the arguments of {REPORT_FINDINGS}, line {line}"),
             Source::Text => format!("the answer, line {line}"),
         }
     }
@@ -99,7 +97,9 @@ impl Collector {
             self.look(&value, "", place, MAX_DEPTH);
         }
         if source == Source::Call && documents == 0 && !text.trim().is_empty() {
-            self.problem(|| format!("the arguments of {TOOL} are no JSON: nothing was reported by this call"));
+            self.problem(|| {
+                format!("the arguments of {REPORT_FINDINGS} are no JSON: nothing was reported by this call")
+            });
         }
     }
 

@@ -363,7 +363,7 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(text in ".*", signs in "[\\[\\]{}\"',:/*`~\\\\a1 \n“’u-]{0,300}") {
         for text in [text, signs] {
-            extract(&answer(&text, &[(TOOL, &text)]));
+            extract(&answer(&text, &[(REPORT_FINDINGS, &text)]));
             extract(&answer(&format!("{{\"findings\": [{text}"), &[]));
         }
     }
@@ -378,7 +378,7 @@ proptest! {
             let kept = ends.iter().filter(|&&end| end <= cut).count();
             let extracted = read(&text[..cut]);
             prop_assert_eq!(&extracted.reports, &whole.reports[..kept], "cut to {}", &text[..cut]);
-            let as_call = extract(&answer("", &[(TOOL, &text[..cut])]));
+            let as_call = extract(&answer("", &[(REPORT_FINDINGS, &text[..cut])]));
             prop_assert_eq!(&as_call.reports, &extracted.reports);
         }
     }

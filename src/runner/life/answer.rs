@@ -15,7 +15,7 @@ impl Runner {
         let settled = match requested.decision.action {
             Action::Reuse { .. } => self.reported_then(requested, snapshot),
             Action::Skip => self.deleted_only(requested, snapshot),
-            Action::Launch { .. } | Action::Adopt { .. } | Action::Resume { .. } => Ok(()),
+            Action::Launch | Action::Adopt { .. } | Action::Resume { .. } => Ok(()),
         };
         if let Err(error) = settled {
             tracing::warn!(run = %requested.run.run_id, %error, "the findings of a request are not settled");

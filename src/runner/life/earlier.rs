@@ -36,12 +36,6 @@ pub(super) struct Known {
     pub stand: Stand,
 }
 
-impl Known {
-    pub fn length(&self) -> u32 {
-        self.lines.end.saturating_sub(self.lines.start).saturating_add(1)
-    }
-}
-
 /// A finding that a run may have something to say about, by its index in the view, and those of its runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
@@ -221,7 +215,7 @@ impl Settling<'_> {
             .map(|known| Earlier {
                 kind: known.kind,
                 title: &known.title,
-                lines: known.length(),
+                lines: known.lines.count(),
                 stand: &known.stand,
                 dismissed: known.present == Present::Dismissed,
             })

@@ -108,22 +108,24 @@ pub(super) fn all(outcome: &mut Outcome, fix: &FixId) -> Life {
     let reports = std::mem::take(&mut outcome.findings).into_iter();
     let held_back: Vec<HeldBack> =
         reports.map(|finding| HeldBack { finding, because: HeldBecause::OfAFix, reason: reason.clone() }).collect();
-    if !held_back.is_empty() {
-        outcome.notes.extend(notes(&held_back));
-        let before = FindingCounts::of(held_back.iter().map(|held| &held.finding));
-        outcome.counts = FindingCounts::default();
-        let (was, is) = (
-            summary(outcome.status, &before, &outcome.coverage),
-            summary(outcome.status, &outcome.counts, &outcome.coverage),
-        );
-        outcome.summary = outcome.summary.replacen(&was, &is, 1);
-        outcome.summary.push_str(&format!("; {} held back", held_back.len()));
-    }
+    tell(outcome, &held_back, FindingCounts::of(held_back.iter().map(|held| &held.finding)));
     Life { held_back, ..Life::default() }
 }
 
+/// Says in an outcome what was held back of it; `before` is what there was.
+pub(super) fn tell(outcome: &mut Outcome, held_back: &[HeldBack], before: FindingCounts) {
+    if held_back.is_empty() {
+        return;
+    }
+    outcome.notes.extend(notes(held_back));
+    outcome.counts = FindingCounts::of(&outcome.findings);
+    let [was, is] = [&before, &outcome.counts].map(|counts| summary(outcome.status, counts, &outcome.coverage));
+    outcome.summary = outcome.summary.replacen(&was, &is, 1);
+    outcome.summary.push_str(&format!("; {} held back", held_back.len()));
+}
+
 /// A line for each reason.
-pub(super) fn notes(held_back: &[HeldBack]) -> Vec<String> {
+fn notes(held_back: &[HeldBack]) -> Vec<String> {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for held in held_back {
         match reasons.iter_mut().find(|(reason, _)| *reason == held.reason) {

@@ -26,7 +26,7 @@ use crate::domain::{
 };
 use crate::policy::anchor::Stand;
 use crate::policy::{self, ClaimOrder, DETERMINISTIC, Evidence, Extent, Present, Reach, Seen, Sight, Silence};
-use crate::review::{Outcome, summary};
+use crate::review::Outcome;
 use crate::store::{LastSaid, View};
 
 /// What a run's output says about findings that it does not raise.
@@ -189,7 +189,7 @@ impl<'a> Settling<'a> {
                     return (Some(Seen::NotRaised), None);
                 }
                 let recheck = recheck.get_or_insert_with(|| Recheck::new(&self.runner.settings.smells));
-                match recheck.ask((path, || ground.content(path)), known.kind, (*lines, known.length())) {
+                match recheck.ask((path, || ground.content(path)), known.kind, (*lines, known.lines.count())) {
                     Answer::StillThere(lines) => (Some(Seen::StillThere), moved(path, lines)),
                     Answer::NotThere => (Some(Seen::NotRaised), None),
                     Answer::Unknown => (None, None),
@@ -255,17 +255,7 @@ impl<'a> Settling<'a> {
                 n => outcome.notes.push(format!("{} {what}", count(n, "earlier finding"))),
             }
         }
-        if life.held_back.is_empty() {
-            return;
-        }
-        outcome.notes.extend(hold::notes(&life.held_back));
-        outcome.counts = FindingCounts::of(&outcome.findings);
-        let (was, is) = (
-            summary(outcome.status, &before, &outcome.coverage),
-            summary(outcome.status, &outcome.counts, &outcome.coverage),
-        );
-        outcome.summary = outcome.summary.replacen(&was, &is, 1);
-        outcome.summary.push_str(&format!("; {} held back", life.held_back.len()));
+        hold::tell(outcome, &life.held_back, before);
     }
 }
 

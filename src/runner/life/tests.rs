@@ -13,6 +13,7 @@ use crate::domain::{
     Suggestion, Time, TriageAction,
 };
 use crate::git::Repo;
+use crate::review::summary;
 use crate::store::{RepoInfo, Store};
 
 struct Bench {

@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{ReviewRequest, Runner, RunnerError, process};
+use super::{ReviewRequest, Runner, RunnerError, process, store_of};
 use crate::config::{Ambient, Paths, Settings};
-use crate::domain::{Finding, FindingStatus, RunEvent, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Source};
+use crate::domain::{Finding, FindingStatus, RunEvent, RunId, RunOutput, RunRecord, RunStatus, Source};
 use crate::git::{GitError, Repo};
 use crate::policy::Action;
-use crate::store::{RepoInfo, Store, StoreError};
+use crate::store::StoreError;
 use desk::{Desk, Past, TRUNK, Touched};
 use dice::Dice;
 use meter::Meter;
@@ -149,14 +149,8 @@ pub fn replay(options: &Options, progress: &mut dyn FnMut(usize, usize)) -> Resu
 /// A runner with default settings and a store of its own.
 fn runner(desk: &Desk, home: &Path) -> Result<Runner, ReplayError> {
     let repo = Repo::discover(desk.folder())?;
-    let info = RepoInfo {
-        version: SCHEMA_VERSION,
-        key: repo.key(),
-        name: repo.name(),
-        common_dir: repo.common_dir().to_string_lossy().into_owned(),
-    };
     let paths = Paths::below(home);
-    let store = Store::open(&paths.state, info)?;
+    let store = store_of(&repo, &paths)?;
     let settings = Settings::default();
     Ok(Runner { repo, store, settings: Arc::new(settings), paths, ambient: Ambient::system() })
 }
@@ -215,14 +209,14 @@ impl Stage<'_> {
         self.played.requests += 1;
         self.played.tokens_in_full += self.meter.full(&run)?;
         let counted = match requested.decision.action {
-            Action::Launch { .. } => &mut self.played.launched,
+            Action::Launch => &mut self.played.launched,
             Action::Resume { .. } => &mut self.played.resumed,
             Action::Adopt { .. } => &mut self.played.adopted,
             Action::Reuse { .. } => &mut self.played.reused,
             Action::Skip => &mut self.played.skipped,
         };
         *counted += 1;
-        if matches!(requested.decision.action, Action::Launch { .. } | Action::Resume { .. }) {
+        if matches!(requested.decision.action, Action::Launch | Action::Resume { .. }) {
             self.launched.push(run.run_id.clone());
             self.going.push(run.run_id.clone());
         }

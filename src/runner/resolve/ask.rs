@@ -1,10 +1,8 @@
 //! A wish for a fix becomes a record and a worker; dead workers are noticed here.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use super::{FixError, FixRequest, exact};
-use crate::config::Paths;
 use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, RunId, Usage};
 use crate::git::Repo;
 use crate::runner::{Runner, RunnerError, process};
@@ -78,7 +76,8 @@ impl Runner {
     /// As [`Runner::fix`].
     pub fn fixer_of(&self, findings: &[FindingId]) -> Result<String, RunnerError> {
         let (findings, _) = self.to_fix(findings)?;
-        self.who_fixes(None, &findings)
+        let who = self.who_fixes(None, &findings)?;
+        Ok(self.identity(Some(&who))?.reviewer)
     }
 
     /// The findings, whole, and the newest run in whose snapshot one of them stands.
@@ -124,21 +123,9 @@ impl Runner {
     }
 
     fn start_fixer(&self, fix: &FixId, lock: std::fs::File) -> Result<(), RunnerError> {
-        let program =
-            process::program().map_err(|source| RunnerError::Spawn { program: "revdeck".to_owned(), source })?;
-        let arguments = [OsString::from("fixer"), OsString::from(fix.as_str())];
-        let log = process::log(&self.paths.logs, crate::runner::start::LOG);
-        let mut command = process::detached(&program, &arguments, &self.repo.root(), lock, log);
-        if let Some(home) = self.paths.home() {
-            command.env(Paths::HOME_VARIABLE, home);
-        }
-        let child = command.spawn();
-        // The lock is the worker's from here on.
-        drop(command);
-        let mut child =
-            child.map_err(|source| RunnerError::Spawn { program: program.display().to_string(), source })?;
-        let reaper = std::thread::Builder::new().name("fixer-reaper".to_owned()).stack_size(64 * 1024);
-        let _ = reaper.spawn(move || child.wait());
+        let arguments = ["fixer", fix.as_str()];
+        let root = self.repo.root();
+        process::reap(process::ourselves(&self.repo, &self.paths, &root, &arguments, lock, crate::runner::start::LOG)?);
         Ok(())
     }
 

@@ -117,7 +117,10 @@ impl Runner {
             material.fix = self.update_working(id, |fix| {
                 fix.verdict = verdict.words;
                 match again {
-                    true => fix.follow_up_count += 1,
+                    true => {
+                        fix.status = FixStatus::Working;
+                        fix.follow_up_count += 1;
+                    }
                     false => fix.status = FixStatus::Offered,
                 }
             })?;
@@ -227,6 +230,7 @@ impl Runner {
         self.update_working(&fix.fix_id, |fix| {
             account(fix, &made, took_ms);
             fix.status = FixStatus::Reviewing;
+            fix.verdict.clear();
             fix.files = files;
             fix.patch_hash = content_hash([patch.text.as_slice()]);
             fix.fixed_commit = fixed;
@@ -238,14 +242,7 @@ impl Runner {
 
 /// Adds up what making the patch took.
 fn account(fix: &mut Fix, made: &Made, took_ms: u64) {
-    for (sum, more) in [
-        (&mut fix.tokens.input, made.tokens.input),
-        (&mut fix.tokens.cached, made.tokens.cached),
-        (&mut fix.tokens.output, made.tokens.output),
-        (&mut fix.tokens.reasoning, made.tokens.reasoning),
-    ] {
-        *sum = sum.saturating_add(more);
-    }
+    fix.tokens += made.tokens;
     fix.cost += made.cost;
     fix.resolve_ms = fix.resolve_ms.saturating_add(took_ms);
     if !made.model.is_empty() {

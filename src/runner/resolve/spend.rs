@@ -66,7 +66,7 @@ impl Runner {
         (material, facts, wanted): (&Material, &ModelFacts, &Wanted<'_>),
         made: &mut Made,
     ) -> Result<Response, NoPatch> {
-        let free = facts.price.as_ref().is_some_and(|price| price.is_free());
+        let free = facts.is_free();
         if !free {
             self.may_spend(&material.fix, made)?;
         }
@@ -90,14 +90,7 @@ impl Runner {
             tracing::warn!(fix = %material.fix.fix_id, %error, "what was paid is missing from the account of the day");
         }
         made.cost += cost;
-        for (sum, more) in [
-            (&mut made.tokens.input, response.usage.input),
-            (&mut made.tokens.cached, response.usage.cached),
-            (&mut made.tokens.output, response.usage.output),
-            (&mut made.tokens.reasoning, response.usage.reasoning),
-        ] {
-            *sum = sum.saturating_add(more);
-        }
+        made.tokens += response.usage;
         made.model.clone_from(&response.model);
         Ok(response)
     }

@@ -1,11 +1,9 @@
 //! Watchers as others handle them: start one in the background, end it, ask after it.
 
-use std::ffi::OsString;
-use std::fs::File;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::super::{Runner, RunnerError, process};
-use crate::config::Paths;
 use crate::domain::Time;
 use crate::store::{Store, StoreError, Watcher};
 
@@ -13,8 +11,8 @@ use crate::store::{Store, StoreError, Watcher};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(10);
-/// A log above this many bytes begins anew.
-const LOG_BYTES: u64 = 1 << 20;
+/// Where a watcher in the background writes.
+const LOG: &str = "watch.log";
 
 /// What is to be known about watching.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,21 +43,9 @@ impl Runner {
             Watcher::None => {}
             watcher => return Ok(watcher),
         }
-        let failed = |program: &str, source| RunnerError::Spawn { program: program.to_owned(), source };
-        let program = process::program().map_err(|source| failed("revdeck", source))?;
-        let shown = program.display().to_string();
-        let nothing = File::open("/dev/null").map_err(|source| failed(&shown, source))?;
-        let arguments = [OsString::from("watch"), OsString::from("--detached")];
-        let log = self.watch_log();
-        let mut command = process::detached(&program, &arguments, &self.repo.root(), nothing, log);
-        if let Some(home) = self.paths.home() {
-            command.env(Paths::HOME_VARIABLE, home);
-        }
-        // Of a git that started us, for one of its worktrees and one command.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
-            command.env_remove(name);
-        }
-        let mut child = command.spawn().map_err(|source| failed(&shown, source))?;
+        let root = self.repo.root();
+        let arguments = ["watch", "--detached"];
+        let mut child = process::ourselves(&self.repo, &self.paths, &root, &arguments, Stdio::null(), LOG)?;
         let give_up = Instant::now() + PATIENCE;
         let watcher = loop {
             let watcher = self.store.watcher()?;
@@ -69,28 +55,13 @@ impl Runner {
             }
             std::thread::sleep(LOOK);
         };
-        // One that ends while we live must not stay as a zombie.
-        let reaper = std::thread::Builder::new().name("watch-reaper".to_owned()).stack_size(64 * 1024);
-        let _ = reaper.spawn(move || child.wait());
+        process::reap(child);
         Ok(watcher)
     }
 
     /// Where a watcher in the background says what it does.
     pub fn watch_log_path(&self) -> std::path::PathBuf {
-        self.paths.logs.join("watch.log")
-    }
-
-    fn watch_log(&self) -> Option<File> {
-        std::fs::create_dir_all(&self.paths.logs).ok()?;
-        let mut options = File::options();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let log = options.open(self.watch_log_path()).ok()?;
-        if log.metadata().is_ok_and(|metadata| metadata.len() > LOG_BYTES) {
-            let _ = log.set_len(0);
-        }
-        Some(log)
+        self.paths.logs.join(LOG)
     }
 
     /// Asks the watcher to end and waits until it has.

@@ -6,8 +6,8 @@
 //! which [`Runner::request`] may adopt, reuse or skip; to wait; or nothing. While nothing stirs and nothing waits it does
 //! not wake; where the system cannot tell, it looks every so often and says so.
 //!
-//! Invariants: settings are read anew before each verdict; no repository is kept open between two looks, so that gc and
-//! removal are nobody's problem; a laptop that slept is noticed by its clock, and everything looked at again.
+//! Invariants: settings are read anew before each verdict (which paths are ignored: when it begins to watch them); no
+//! repository is kept open between two looks, so that gc and removal are nobody's problem; a laptop that slept is noticed by its clock, and everything looked at again.
 
 mod control;
 mod eye;
@@ -408,10 +408,7 @@ impl Watch {
         let mut situation = self.situation(at, pending, &runner, now).map_err(in_words)?;
         let mut verdict = policy::rate(&rules, &situation);
         if let Verdict::Review(scope) = &verdict {
-            let made = pending.span.as_ref().map(|span| match pending.movement {
-                Movement::Amend => runner.repo.made("", &span.to),
-                _ => runner.repo.made(&span.from, &span.to),
-            });
+            let made = pending.span.as_ref().map(|span| runner.repo.made(&span.from, &span.to));
             let measured = measure(&runner, made.as_ref().unwrap_or(scope));
             let (scope, change) = measured.map_err(|error| error.to_string())?;
             situation.change = change;
@@ -480,7 +477,7 @@ impl Watch {
         }
         let (run, reason) = (&requested.run, &requested.decision.reason);
         let said = match &requested.decision.action {
-            Action::Launch { .. } => format!("reviewing {} ({})", run.scope, run.run_id),
+            Action::Launch => format!("reviewing {} ({})", run.scope, run.run_id),
             Action::Resume { .. } => format!("reviewing {} ({}): {reason}", run.scope, run.run_id),
             Action::Adopt { .. } | Action::Reuse { .. } | Action::Skip => reason.clone(),
         };

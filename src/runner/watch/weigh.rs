@@ -85,8 +85,7 @@ impl Runner {
         let identity = self.identity(reviewer)?;
         match self.settings.reviewers.get(&identity.reviewer) {
             Some(settings) if identity.reviewer != Self::BUILTIN => {
-                let facts = Models::load(&self.paths)?.of(settings);
-                Ok(facts.price.is_some_and(|price| price.is_free()))
+                Ok(Models::load(&self.paths)?.of(settings).is_free())
             }
             _ => Ok(true),
         }

@@ -80,7 +80,7 @@ pub fn run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         doc.field("spent", NAMES, Role::Normal, "no tokens: the built-in reviewer works offline", width);
     } else {
         // The record of a run that works may not know yet what its worker knows.
-        let now = app.pulses.iter().find(|(id, _)| id == run.run_id.as_str()).map(|(_, pulse)| pulse);
+        let now = app.pulse(run.run_id.as_str());
         let (tokens, cost) = now.map_or((run.tokens, run.cost), |pulse| (pulse.tokens, pulse.cost));
         doc.field("spent", NAMES, Role::Normal, &spent(&tokens, cost), width);
         if run.window_peak > 0 {
@@ -311,6 +311,9 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
             );
             ("answered", Role::Normal, what)
         }
+        RunEvent::Unanswered { turn, class, summary } => {
+            ("unanswered", Role::Warn, format!("{turn}, {class}: {summary}"))
+        }
         RunEvent::TookOver { reviewer, model, .. } => {
             let model = if model.is_empty() { String::new() } else { format!(" ({model})") };
             ("took over", Role::Warn, format!("{reviewer}{model}"))
@@ -331,11 +334,7 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
         }
         RunEvent::Rejected { rejected, .. } => {
             let report = &rejected.report;
-            (
-                "rejected",
-                Role::Warn,
-                format!("{}:{}: {}: {}", report.path, report.line_start, report.title, rejected.reason),
-            )
+            ("rejected", Role::Warn, format!("{}: {}: {}", reported_place(report), report.title, rejected.reason))
         }
         RunEvent::Judged { opinion, reason, .. } => ("judged", Role::Muted, format!("{opinion}: {reason}")),
         RunEvent::CodeSmellsAccumulated { new_issues, total_issues, .. } => {

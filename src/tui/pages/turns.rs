@@ -299,14 +299,14 @@ fn unfolded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut Doc) {
     }
     part.say("window", Role::Muted, &window_words(&turn.window, turn.slid));
     if let Some(answer) = turn.answer() {
-        let first = took(answer.first_ms);
+        // 0: nothing came before the end.
+        let first = match answer.first_ms {
+            0 => String::new(),
+            ms => format!("first byte after {}, ", took(ms)),
+        };
         let clock = turn.at.to_zoned(app.zone.clone()).strftime("%H:%M:%S").to_string();
-        part.say(
-            "time",
-            Role::Muted,
-            &format!("asked at {clock}, first byte after {first}, all after {}", took(answer.took_ms)),
-        );
-        let price = if answer.cost > 0.0 { format!(", {}", dollars(answer.cost)) } else { String::new() };
+        part.say("time", Role::Muted, &format!("asked at {clock}, {first}all after {}", took(answer.took_ms)));
+        let price = if turn.cost() > 0.0 { format!(", {}", dollars(turn.cost())) } else { String::new() };
         let reasoning = match turn.usage().reasoning {
             0 => String::new(),
             n => format!(", {} of them reasoning", thousands(n)),

@@ -161,3 +161,24 @@ fn the_finding_and_the_patch_say_how_it_stands() {
     let commands = send(&mut app, Message::Fixes(Arc::default()));
     assert_eq!(app.tab, Tab::Page, "{commands:?}");
 }
+
+#[test]
+fn a_question_about_a_fix_does_not_come_in_the_middle_of_something_else() {
+    let mut app = showing(120, 40, view());
+    press(&mut app, "f");
+    assert!(matches!(app.overlay, Overlay::Prompt(_)));
+    let plan = FixPlan { findings: vec![finding_id(1).parse().expect("an id")], reviewer: "builtin".to_owned() };
+    send(&mut app, Message::FixPlanned(Ok(plan)));
+    assert!(matches!(app.overlay, Overlay::Prompt(_)), "{:?}", app.overlay);
+    press(&mut app, "Esc");
+    assert!(screen(&app).contains("ask for it again"), "{}", screen(&app));
+}
+
+#[test]
+fn an_offer_is_not_hidden_by_a_newer_fix_that_came_to_nothing() {
+    let failed = Fix { fix_id: "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0F".parse().expect("an id"), ..fix(FixStatus::Failed) };
+    let fixes = Fixes::new(vec![failed.clone(), fix(FixStatus::Offered)]);
+    assert_eq!(fixes.of(&finding_id(1)).map(|fix| fix.status), Some(FixStatus::Offered));
+    let fixes = Fixes::new(vec![failed]);
+    assert_eq!(fixes.of(&finding_id(1)).map(|fix| fix.status), Some(FixStatus::Failed));
+}

@@ -91,6 +91,10 @@ pub fn planned(app: &mut App, plan: Result<FixPlan, String>) {
         };
         format!("Have {} fix {what}? {most}", text::one_line(&plan.reviewer))
     };
+    // Who has opened something meanwhile is not asked in the middle of it.
+    if !matches!(app.overlay, Overlay::None) {
+        return app.say(Tone::Plain, "a fix can be made: ask for it again");
+    }
     app.notice = None;
     app.overlay = Overlay::Confirm { question: Question::Fix(FixOrder::Make(plan.findings)), text };
 }

@@ -21,6 +21,7 @@ use super::message::{Command, End, Message, Subject, Tab};
 use super::theme::{Background, Theme};
 use super::{pages, stats};
 use crate::domain::RunId;
+use crate::store::Pulse;
 
 /// Changes the state by what happened at `now` (milliseconds since 1970); what it returns is to be done outside.
 pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
@@ -46,7 +47,7 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
             data::viewed(app, view, written, &mut commands);
         }
         Message::Stats(figures) => stats::came(app, figures, &mut commands),
-        Message::Pulses(pulses) => app.pulses = pulses,
+        Message::Pulses(pulses) => beat(app, pulses),
         Message::StoreTrouble(text) => app.trouble = Some(text),
         Message::Filtered { serial, view, rows } => data::filtered(app, serial, view, rows),
         Message::Loaded { subject, tab, loaded } => loaded_page(app, subject, tab, loaded),
@@ -190,6 +191,19 @@ fn loaded_page(app: &mut App, subject: Subject, tab: Tab, mut loaded: Box<Loaded
         app.scroll = usize::MAX;
     }
     clamp_scroll(app);
+}
+
+/// What working reviews have spent stands on their own page, too.
+fn beat(app: &mut App, pulses: Vec<(String, Pulse)>) {
+    let spent = |app: &App| match (&app.subject, app.tab) {
+        (Subject::Run(run), Tab::Page) => app.pulse(run).map(|pulse| (pulse.tokens, pulse.cost.to_bits())),
+        _ => None,
+    };
+    let before = spent(app);
+    app.pulses = pulses;
+    if spent(app) != before {
+        build(app);
+    }
 }
 
 /// Builds the page again from what is loaded.

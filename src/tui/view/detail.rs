@@ -56,7 +56,7 @@ fn live(painter: &mut Painter<'_>, area: Rect) {
         return;
     }
     let role = Role::of_live(live.mode);
-    let pulse = app.pulses.iter().find(|(id, _)| id == run.id).map(|(_, pulse)| pulse);
+    let pulse = app.pulse(run.id);
     let mut right = area.right();
     if let Some(pulse) = pulse.filter(|pulse| pulse.tokens.total() > 0) {
         let mut spent = format!("{} tokens", brief(pulse.tokens.total()));

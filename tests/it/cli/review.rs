@@ -89,7 +89,7 @@ fn findings_that_were_decided_about_fail_no_review() {
 fn occupy(test: &TestEnvironment) -> (RunRecord, revdeck::store::RunLock) {
     fs::create_dir_all(test.home()).expect("a folder");
     fs::write(test.home().join("config.toml"), "max_parallel_runs = 1\n").expect("settings");
-    let store = store(test);
+    let store = test.store();
     let id: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
     let lock = store.lock_run(&id).expect("a lock").expect("free");
     let record: RunRecord = serde_json::from_value(serde_json::json!({
@@ -103,17 +103,12 @@ fn occupy(test: &TestEnvironment) -> (RunRecord, revdeck::store::RunLock) {
 
 /// Waits until a run of this status is in the store.
 fn await_run(test: &TestEnvironment, status: RunStatus) -> RunId {
-    let store = store(test);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
+    let store = test.store();
+    wait_for(&format!("a run that is {status}"), || {
         let view = store.view().expect("a view");
         let found = (0..view.run_count()).map(|index| view.run(index)).find(|run| run.status == status);
-        if let Some(run) = found {
-            return run.id.parse().expect("an id");
-        }
-        assert!(Instant::now() < deadline, "no run becomes {status}");
-        std::thread::yield_now();
-    }
+        found.map(|run| run.id.parse().expect("an id"))
+    })
 }
 
 fn waiting(test: &TestEnvironment) -> std::process::Child {
@@ -161,7 +156,7 @@ fn an_interrupt_ends_the_waiting_and_not_the_review() {
     let mut said = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().expect("a pipe"), &mut said).expect("text");
     assert!(said.contains("the review goes on") && said.contains(pending.as_str()), "{said}");
-    assert_eq!(store(&test).run(&pending).expect("readable").map(|run| run.status), Some(RunStatus::Pending));
+    assert_eq!(test.store().run(&pending).expect("readable").map(|run| run.status), Some(RunStatus::Pending));
 }
 
 /// Whether a process has a handler for SIGINT; where the system does not tell, after a while it surely has.
@@ -248,6 +243,25 @@ fn what_stays_unreadable_is_tried_twice_and_then_only_by_force() {
     let forced = ask(&["--force"], DONE);
     assert_eq!(list(&forced, "findings").len(), 2);
     assert_eq!(ask(&[], DONE)["run"]["run_id"], forced["run"]["run_id"], "a whole one is an answer");
+}
+
+/// What was carried over from another review is no attempt at this one.
+#[test]
+fn what_another_review_could_not_read_either_is_tried_again() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.write("wide.py", wide_function("wide"));
+    test.commit("two findings");
+    let restore = lose(&test, "wide.py");
+    let ask = || json(&test, &["review", "--all", "--wait", "--format", "json"], INCOMPLETE);
+    let first = ask();
+    restore();
+    test.write("fine.py", "x = 0\n");
+    test.commit("more");
+    let _restore = lose(&test, "wide.py");
+    let second = ask();
+    assert_eq!(second["run"]["carried_over_from"], first["run"]["run_id"], "{second}");
+    assert_eq!(ask()["decision"]["action"], "resume");
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn pause_and_resume_are_wishes_on_record() {
     let test = TestEnvironment::new();
     test.write("a.py", "x = 1\n");
     test.commit("begin");
-    let store = store(&test);
+    let store = test.store();
     let working = write(&store, 1, Fate::Receiving, Time::now()).expect("a run");
     let id = working.run.as_str();
     let paused = || store.run(&working.run).expect("read").expect("a run").paused;
@@ -45,7 +45,7 @@ fn a_reviewer_that_asks_no_model_cannot_pause() {
     let test = TestEnvironment::new();
     test.write("a.py", "x = 1\n");
     test.commit("begin");
-    let store = store(&test);
+    let store = test.store();
     let working = write(&store, 1, Fate::Receiving, Time::now()).expect("a run");
     store.update_run(&working.run, Time::now(), |run| run.reviewer = "builtin".into()).expect("updated");
     let complaint = fails(&test, &["pause", "latest"], USAGE);
@@ -58,7 +58,7 @@ fn reports_that_were_set_aside_are_told_with_their_reasons() {
     let test = TestEnvironment::new();
     test.write("a.py", "x = 1\n");
     test.commit("begin");
-    let store = store(&test);
+    let store = test.store();
     // One that has ended has them in its output, one that works in its journal.
     for (number, fate, count) in [(1, Fate::Completed, 3), (2, Fate::Stalled, 1)] {
         let written = write(&store, number, fate, Time::now()).expect("a run");

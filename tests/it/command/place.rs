@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use revdeck::domain::{ChatRequest, Message};
 use revdeck::provider::chat::{Progress, Watch};
-use revdeck::provider::command::{self, Access, Agent, Program, Timeouts};
+use revdeck::provider::command::{self, Access, Agent, Dialect, Program, Timeouts};
 
 /// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
@@ -72,7 +72,7 @@ impl Place {
         let pair = |name: &str, value: OsString| (OsString::from(name), value);
         Program {
             name: "reviewer".to_owned(),
-            dialect: Program::guess(&words),
+            dialect: words.first().map_or(Dialect::Plain, |program| Dialect::of(program)),
             words,
             model: None,
             effort: None,

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use revdeck::git::Repo;
 use revdeck::provider::chat::{Chat, Progress, Watch};
-use revdeck::provider::command::{self, Program, SETTINGS_OF_AGENTS, Timeouts};
+use revdeck::provider::command::{self, Dialect, Program, SETTINGS_OF_AGENTS, Timeouts};
 
 use super::place::{keeper, request};
 use crate::env::TestEnvironment;
@@ -65,7 +65,7 @@ fn a_real_agent_answers() {
     let made = made.expect("a checkout").expect("nobody cancelled it");
     let mut agent = command::open(Program {
         name: "real".to_owned(),
-        dialect: Program::guess(&words),
+        dialect: Dialect::of(&words[0]),
         words,
         model: Some(variable("REVDECK_TEST_MODEL")),
         effort: None,

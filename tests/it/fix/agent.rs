@@ -1,14 +1,13 @@
 //! Programs that make fixes: shell scripts that play agents, good and bad.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use rstest::rstest;
 use serde_json::Value;
 
 use super::{findings, fix, gits_own, id_of, json, out, run, status_of};
-use crate::env::TestEnvironment;
-use crate::runner::place::wait_for;
+use crate::env::{TestEnvironment, executable};
+use crate::runner::place::{Place, gone, wait_for};
 
 /// A function with too many parameters: a finding without an exact suggestion.
 const WIDE: &str = "def f(a, b, c, d, e, f, g, h):\n    return call(a, b, c, d, e, f, g, h)\n";
@@ -43,10 +42,7 @@ pub fn config(test: &TestEnvironment) -> PathBuf {
 
 fn program(test: &TestEnvironment, name: &str, script: &str) -> PathBuf {
     let file = test.home().join("bin").join(name);
-    std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-    std::fs::write(&file, format!("#!/bin/sh\ncat > \"$HOME/prompt-$(ls \"$HOME\" | grep -c prompt-)\"\n{script}\n"))
-        .expect("a script");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    executable(&file, format!("#!/bin/sh\ncat > \"$HOME/prompt-$(ls \"$HOME\" | grep -c prompt-)\"\n{script}\n"));
     file
 }
 
@@ -108,6 +104,10 @@ fn what_a_program_changes_in_the_copy_is_offered_reviewed_and_applied() {
     assert_eq!(status(&test), "");
     assert!(!test.repo().join("new").exists(), "folders that were made for it go as well");
     assert_eq!(gits_own(&test), before);
+    // Nobody who reads along takes it for a review like any other, at no moment.
+    let lines = Place { test }.lines();
+    let of_review: Vec<_> = lines.iter().filter(|line| line.run_id.as_str() == review).collect();
+    assert!(!of_review.is_empty() && of_review.iter().all(|line| line.follow_up_of.is_some()));
 }
 
 #[rstest]
@@ -183,12 +183,32 @@ fn a_fault_that_stays_is_offered_with_it_after_the_last_follow_up() {
 }
 
 #[test]
+fn a_patch_that_is_made_again_is_being_made_and_has_no_verdict_of_its_own_yet() {
+    // The second attempt waits until it is let go.
+    let (test, id) = with_agent(
+        "printf 'def f(options):\\n    return call(options, \"ghp_x8Kq2mVb7TzR4nLw9YcJ1sDf6HgP3aEo5UiX\")\\n' > wide.py\n\
+         if [ -e \"$HOME/prompt-1\" ]; then touch \"$HOME/again\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; fi",
+    );
+    let home = test.home().parent().expect("a folder").to_owned();
+    let fix_id = id_of(&json(&test, &["fix", &id, "--format", "json"], 0)["fix"]);
+    wait_for("the second attempt", || home.join("again").exists().then_some(()));
+    let listed = json(&test, &["fixes", "--format", "json"], 0);
+    assert_eq!(listed["fixes"][0]["status"], "working", "{listed}");
+    run(&test, &["fix", "drop", &fix_id], 0);
+    std::fs::write(home.join("go"), "").expect("a file");
+    wait_for("the end of the worker", || {
+        let listed = json(&test, &["fixes", "--format", "json"], 0);
+        (listed["fixes"][0]["status"] == "dropped").then_some(())
+    });
+}
+
+#[test]
 fn a_killed_worker_leaves_nothing_behind_but_its_record() {
     let (test, id) = with_agent(&format!("echo $$ > \"$HOME/running\"; {NARROW}; while true; do sleep 0.05; done"));
     let started = json(&test, &["fix", &id, "--format", "json"], 0);
     let fix_id = id_of(&started["fix"]);
     let running = test.home().parent().expect("a folder").join("running");
-    let agent: i32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
+    let agent: u32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
     assert!(run(&test, &["fixes"], 0).contains("working"), "it is being made");
     let worker = worker_of(&fix_id);
     let kill = |process: i32| {
@@ -203,7 +223,7 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
         listed.contains("failed").then_some(listed)
     });
     assert!(listed.contains("worker died"), "{listed}");
-    wait_for("the end of the agent", || (!std::path::Path::new(&format!("/proc/{agent}")).exists()).then_some(()));
+    wait_for("the end of the agent", || gone(agent).then_some(()));
     wait_for("the end of the checkout", || {
         run(&test, &["review", "--wait"], 0);
         // Whoever makes the next fix removes what is left, too.
@@ -221,9 +241,9 @@ fn a_fix_that_is_dropped_while_it_is_made_ends() {
     // Asked for again, it is the same one.
     assert_eq!(id_of(&json(&test, &["fix", &id, "--format", "json"], 0)["fix"]), fix_id);
     let running = test.home().parent().expect("a folder").join("running");
-    let agent: i32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
+    let agent: u32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
     run(&test, &["fix", "drop", &fix_id], 0);
-    wait_for("the end of the agent", || (!std::path::Path::new(&format!("/proc/{agent}")).exists()).then_some(()));
+    wait_for("the end of the agent", || gone(agent).then_some(()));
     wait_for("the end of the worker", || {
         let lock = test.home().join("state/review");
         let store = std::fs::read_dir(lock).expect("a store").next().expect("one").expect("an entry").path();

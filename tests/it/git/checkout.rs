@@ -9,7 +9,7 @@ use std::process::Stdio;
 use revdeck::git::{GitError, Repo, Throwaway};
 
 use super::{open, state};
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, executable};
 
 fn place(test: &TestEnvironment, name: &str) -> PathBuf {
     test.home().join("checkouts").join(name)
@@ -141,9 +141,7 @@ fn nothing_in_a_commit_runs_or_gets_out() {
         std::fs::create_dir_all(test.home()).expect("a folder");
         git(&test, &test.repo(), &["config", "--global", key, value]);
     }
-    std::fs::write(test.home().join("post-index-change"), format!("#!/bin/sh\ntouch {}\n", proof.display()))
-        .expect("a file");
-    std::fs::set_permissions(test.home().join("post-index-change"), PermissionsExt::from_mode(0o755)).expect("a mode");
+    executable(test.home().join("post-index-change"), format!("#!/bin/sh\ntouch {}\n", proof.display()));
 
     let made = throwaway(&test, &commit, &[".claude", "AGENTS.md"]);
     let folder = made.folder();

@@ -73,3 +73,28 @@ fn blobs_edits_and_history_are_told_by_content() {
         assert_eq!(repo.is_in_history(commit, of), expected, "{commit} {of}");
     }
 }
+
+#[test]
+fn commits_that_were_amended_before_others_followed_are_among_those_that_were_made() {
+    let test = TestEnvironment::new();
+    let commit = |text: &str| {
+        test.write("a.py", text);
+        test.commit(text)
+    };
+    let first = commit("first");
+    let second = commit("second");
+    let made = |from: &str, to: &str| open(&test).made(from, to);
+    let range = |scope: revdeck::domain::Scope| match scope {
+        Scope::Range { from, to } => [from, to].map(|end| test.git(&["rev-parse", &end]).trim().to_owned()),
+        other => panic!("{other:?} is no range"),
+    };
+    assert!(matches!(made(&first, &second), Scope::Commit(_)));
+    let third = commit("third");
+    assert_eq!(range(made(&first, &third)), [first.clone(), third.clone()]);
+    test.write("a.py", "amended");
+    test.git(&["commit", "-qa", "--amend", "-m", "amended"]);
+    let amended = test.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    assert!(matches!(made(&third, &amended), Scope::Commit(_)), "an amended commit by itself");
+    let fourth = commit("fourth");
+    assert_eq!(range(made(&third, &fourth)), [second, fourth], "the amended commit and the one after it");
+}

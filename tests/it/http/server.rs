@@ -166,7 +166,7 @@ fn serve(mut stream: Box<dyn Stream>, shared: &Mutex<Shared>, gone: &Sender<()>)
     Ok(())
 }
 
-fn read_request(stream: &mut dyn Stream) -> std::io::Result<Request> {
+pub fn read_request(stream: &mut (impl Read + ?Sized)) -> std::io::Result<Request> {
     let mut bytes = Vec::new();
     let mut piece = [0; 16 * 1024];
     loop {

@@ -2,11 +2,13 @@
 //!
 //! A gate can hold a turn back until the test lets it through, so that a test can kill or look in between.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
+
+use crate::http::server::read_request;
 
 /// What the model does in one turn.
 #[derive(Debug, Clone)]
@@ -98,31 +100,10 @@ impl Model {
     }
 }
 
-fn serve(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
-    let mut stream = stream;
-    loop {
-        let (mut length, mut key, mut line) = (0, String::new(), String::new());
-        if reader.read_line(&mut line).unwrap_or(0) == 0 {
-            return;
-        }
-        loop {
-            let mut header = String::new();
-            if reader.read_line(&mut header).unwrap_or(0) <= 2 {
-                break;
-            }
-            let (name, value) = header.split_once(':').unwrap_or((&header, ""));
-            match name.to_ascii_lowercase().as_str() {
-                "content-length" => length = value.trim().parse().unwrap_or(0),
-                "authorization" => value.trim().clone_into(&mut key),
-                _ => {}
-            }
-        }
-        let mut body = vec![0; length];
-        if reader.read_exact(&mut body).is_err() {
-            return;
-        }
-        let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+fn serve(mut stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
+    while let Ok(request) = read_request(&mut stream) {
+        let key = request.header("authorization").unwrap_or_default().to_owned();
+        let body = request.body;
         let (lock, condition) = shared;
         let mut state = lock.lock().expect("a lock");
         let number = state.requests.len();

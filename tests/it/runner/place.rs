@@ -7,9 +7,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use revdeck::config::Paths;
-use revdeck::domain::{FindingId, RunEvent, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION};
-use revdeck::git::Repo;
-use revdeck::store::{RepoInfo, Store};
+use revdeck::domain::{FindingId, RunEvent, RunId, RunOutput, RunRecord, RunStatus};
+use revdeck::store::Store;
 use rustix::process::{Pid, Signal};
 
 use crate::env::TestEnvironment;
@@ -136,14 +135,7 @@ impl Place {
     }
 
     pub fn store(&self) -> Store {
-        let repo = Repo::discover(&self.test.repo()).expect("a repository");
-        let info = RepoInfo {
-            version: SCHEMA_VERSION,
-            key: repo.key(),
-            name: repo.name(),
-            common_dir: repo.common_dir().to_string_lossy().into_owned(),
-        };
-        Store::open(&Paths::below(&self.test.home()).state, info).expect("the store opens")
+        self.test.store()
     }
 
     pub fn run(&self, run: &RunId) -> RunRecord {

@@ -79,13 +79,23 @@ fn a_run_is_reviewed_although_its_worktree_is_gone_or_something_else() {
     let elsewhere = place.test.home().join("elsewhere");
     let made = place.test.command("git").args(["init", "-q"]).arg(&elsewhere).status().expect("git starts");
     assert!(made.success());
-    for (id, worktree) in [(BAD, elsewhere), (OTHER, place.test.home().join("gone"))] {
-        let run = like(&place, &model, id, |record| {
-            pending(record);
-            record.worktree = worktree.to_string_lossy().into_owned();
-        });
-        place.revdeck(&["runs"]);
-        assert_eq!(place.ended(&run).status, RunStatus::Completed, "{}", worktree.display());
+    let gone = place.test.home().join("gone");
+    // Also when whoever starts it was told where the repository is.
+    let told = place.test.repo().join(".git");
+    let mut before = model.clone();
+    for (tens, git_dir) in [("2", ""), ("3", told.to_str().expect("a name"))] {
+        for (id, worktree) in [(BAD, &elsewhere), (OTHER, &gone)] {
+            // A worker that is about to end would start it, too.
+            wait_for("the worker's end", || (!place.store().is_starting(&before).expect("readable")).then_some(()));
+            let run = like(&place, &model, &id.replace("1C0", &format!("1C{tens}")), |record| {
+                pending(record);
+                record.worktree = worktree.to_string_lossy().into_owned();
+            });
+            let mut command = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
+            assert!(command.arg("runs").env("GIT_DIR", git_dir).output().expect("revdeck starts").status.success());
+            assert_eq!(place.ended(&run).status, RunStatus::Completed, "{git_dir} {}", worktree.display());
+            before = run;
+        }
     }
 }
 
@@ -109,4 +119,43 @@ fn starts_that_find_no_slot_are_not_held_against_a_run() {
     assert_eq!(store.lock_start(&run).expect("readable").expect("free").earlier(), 0);
     place.revdeck(&["runs"]);
     wait_for("the end", || Some(place.run(&run)).filter(|run| run.status == RunStatus::Completed));
+}
+
+#[test]
+fn starts_that_find_an_older_run_to_wait_for_are_not_held_against_a_run() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let model = place.review(&["--commit", &commit, "--wait"]);
+    let store = place.store();
+    let older = like(&place, &model, BAD, |record| record.status = RunStatus::Reviewing);
+    let worker = store.lock_run(&older).expect("readable").expect("free");
+    let run = like(&place, &model, OTHER, |record| {
+        pending(record);
+        record.waits_for = Some(older.clone());
+    });
+    drop(store.lock_start(&run).expect("readable").expect("free").begin().expect("writable"));
+    place.revdeck(&["worker", run.as_str()]);
+    assert_eq!(place.run(&run).status, RunStatus::Pending);
+    assert_eq!(store.lock_start(&run).expect("readable").expect("free").earlier(), 0);
+    drop(worker);
+}
+
+#[test]
+fn who_waits_for_a_run_begins_when_it_is_paused() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let model = place.review(&["--commit", &commit, "--wait"]);
+    let older = like(&place, &model, BAD, |record| {
+        (record.status, record.reviewer) = (RunStatus::Reviewing, "of turns".to_owned());
+    });
+    let worker = place.store().lock_run(&older).expect("readable").expect("free");
+    let run = like(&place, &model, OTHER, |record| {
+        pending(record);
+        record.waits_for = Some(older.clone());
+    });
+    place.revdeck(&["runs"]);
+    assert!(!place.store().is_starting(&run).expect("readable"));
+    place.revdeck(&["pause", older.as_str()]);
+    assert_eq!(place.ended(&run).status, RunStatus::Completed);
+    drop(worker);
 }
