@@ -211,6 +211,7 @@ pub fn finding(shape: &Shape, run: &RunRecord, dice: &mut Dice) -> Finding {
         line_end: line_start + dice.below(40) as u32,
         quoted_code: "    let limit = 4096;\n    if payload.len() > limit {\n        return Err(TooLarge);\n    }"
             .into(),
+        pattern: None,
         suggestion: (dice.below(3) == 0).then(|| Suggestion {
             text: "Give the value a name.".into(),
             replacement: Some("    const LIMIT: usize = 4096;".into()),

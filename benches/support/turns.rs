@@ -416,6 +416,7 @@ fn reported(
             line_start: line,
             line_end: line + 4,
             quoted_code: "    let session = cache.lock().remove(&key);".into(),
+            pattern: None,
             suggestion: None,
             status: FindingStatus::Open,
             reported_at: at,

@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     cancel, completions, config, context, context_eval, details, doctor, findings, fix, fixer, fixes, hook, keep,
-    ledger, man, mute, pause, replay, resume, review, reviewers, runs, show, smells, snooze, stats, store, tokens,
-    triage, undo, watch, worker,
+    knowledge, ledger, man, mute, pause, replay, resume, review, reviewers, runs, show, smells, snooze, stats, store,
+    tokens, triage, undo, watch, worker,
 };
 
 /// What `--help` and the man page say at their end.
@@ -62,6 +62,9 @@ pub struct Global {
     /// The cockpit's colours: auto or the name of a theme
     #[arg(long, global = true, value_name = "NAME")]
     pub theme: Option<String>,
+    /// Learn nothing from what this command does, as with learning.enabled = false
+    #[arg(long, global = true)]
+    pub no_learning: bool,
 }
 
 /// Values of `--color`.
@@ -130,6 +133,8 @@ pub enum Command {
     Ledger(ledger::Arguments),
     /// What reviews did, what they cost, and what became of their findings
     Stats(stats::Arguments),
+    /// What reviews have taught: list, show, share, forget
+    Knowledge(knowledge::Arguments),
     /// What a review would send of the code around a change
     Context(context::Arguments),
     /// How well the code around changes is found, on a repository's own commits

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use crate::config::ConfigError;
 use crate::git::GitError;
 use crate::git::hooks::HookError;
-use crate::runner::RunnerError;
+use crate::knowledge::error::KnowledgeError;
+use crate::runner::{LearnError, RunnerError};
 use crate::store::StoreError;
 
 /// How the program ends; the codes are a contract.
@@ -92,6 +93,25 @@ impl From<StoreError> for CliError {
             _ => Exit::Incomplete,
         };
         Self { message: error.to_string(), hint: Some(error.hint()), exit }
+    }
+}
+
+impl From<KnowledgeError> for CliError {
+    fn from(error: KnowledgeError) -> Self {
+        let exit = match error {
+            KnowledgeError::Import { .. } | KnowledgeError::NoPattern { .. } => Exit::Usage,
+            KnowledgeError::Store(_) | KnowledgeError::Damaged { .. } => Exit::Incomplete,
+        };
+        Self { message: error.to_string(), hint: Some(error.hint()), exit }
+    }
+}
+
+impl From<LearnError> for CliError {
+    fn from(error: LearnError) -> Self {
+        match error {
+            LearnError::Store(error) => error.into(),
+            LearnError::Knowledge(error) => error.into(),
+        }
     }
 }
 

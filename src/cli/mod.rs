@@ -20,6 +20,7 @@ mod fixes;
 mod hook;
 mod interrupt;
 mod keep;
+mod knowledge;
 mod ledger;
 mod log;
 mod man;
@@ -113,6 +114,7 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Snooze(arguments)) => snooze::run(&invocation, &arguments),
         Some(Command::Ledger(arguments)) => ledger::run(&invocation, &arguments),
         Some(Command::Stats(arguments)) => stats::run(&invocation, &arguments),
+        Some(Command::Knowledge(arguments)) => knowledge::run(&invocation, &arguments),
         Some(Command::Context(arguments)) => context::run(&invocation, &arguments),
         Some(Command::ContextEval(arguments)) => context_eval::run(&invocation, &arguments),
         Some(Command::Smells(arguments)) => smells::run(&invocation, &arguments),

@@ -12,7 +12,7 @@ use crate::domain::Time;
 use crate::git::Repo;
 use crate::report::Look;
 use crate::runner::{Runner, store_of};
-use crate::store::Store;
+use crate::store::{Learning, Store};
 use crate::tui;
 
 /// What every command starts from.
@@ -72,6 +72,9 @@ impl Invocation {
         if let Some(theme) = &self.global.theme {
             flags.push(("theme", "--theme", theme.clone()));
         }
+        if self.global.no_learning {
+            flags.push(("learning.enabled", "--no-learning", "false".to_owned()));
+        }
         let inputs = Inputs { paths: &self.paths, worktree, environment: &variable, flags: &flags, texts, mistakes };
         let mut loaded = config::load(inputs)?;
         // The theme matters to the cockpit alone: whoever only reviews is not told at each step.
@@ -119,7 +122,8 @@ impl Invocation {
     fn open_in(&self, repo: Repo, texts: Texts, mistakes: Mistakes) -> Result<Session, CliError> {
         let root = repo.root();
         let loaded = self.load(Some(&root), texts, mistakes)?;
-        let store = store_of(&repo, &self.paths)?;
+        let learning = if loaded.settings.learning.enabled { Learning::Allowed } else { Learning::Refused };
+        let store = store_of(&repo, &self.paths)?.with_learning(learning);
         let ambient = self.ambient()?;
         let look = look(&loaded, ambient.now());
         Ok(Session { paths: self.paths.clone(), loaded, repo, store, ambient, look })

@@ -112,6 +112,7 @@ pub const KEYS: &[Key] = &[
     key("resolve.reviewer", Form::Name, Trust::User),
     key("resolve.follow_ups", Form::Count { min: 0, max: 2 }, Trust::User),
     key("context.tokens", Form::Count { min: 0, max: 130_000 }, Trust::User),
+    key("learning.enabled", Form::Flag, Trust::Repository),
 ];
 
 /// The key of this name.
@@ -130,6 +131,8 @@ pub fn hides_more(name: &str, repositorys: &Value, users: &Value) -> bool {
             strictness(theirs) < strictness(own)
         }
         ("max_file_bytes", Value::Count(theirs), Value::Count(own)) => theirs < own,
+        // Whoever does not want to learn does not learn from a repository that asks for it.
+        ("learning.enabled", Value::Flag(theirs), Value::Flag(own)) => *theirs && !*own,
         _ => false,
     }
 }
@@ -337,6 +340,8 @@ mod tests {
             ("max_file_bytes", Value::Count(1), Value::Count(5), true),
             ("max_file_bytes", Value::Count(9), Value::Count(5), false),
             ("ignored_paths", Value::List(vec!["a".to_owned()]), Value::List(vec![]), false),
+            ("learning.enabled", Value::Flag(true), Value::Flag(false), true),
+            ("learning.enabled", Value::Flag(false), Value::Flag(true), false),
         ] {
             assert_eq!(hides_more(name, &theirs, &own), weaker, "{name} {theirs:?} over {own:?}");
         }

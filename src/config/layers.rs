@@ -14,8 +14,8 @@ use super::keys::{self, Form, KEYS, Trust, Value};
 use super::reviewers::{self, Parsed};
 use super::strictness::Strictness;
 use super::{
-    BudgetSettings, ColorChoice, ContextSettings, Dollars, Paths, PolicySettings, ResolveSettings, RetentionSettings,
-    Settings, WatchSettings, WindowSettings, embedded,
+    BudgetSettings, ColorChoice, ContextSettings, Dollars, LearningSettings, Paths, PolicySettings, ResolveSettings,
+    RetentionSettings, Settings, WatchSettings, WindowSettings, embedded,
 };
 use crate::domain::text;
 
@@ -265,7 +265,8 @@ impl Loading {
                     }
                 }
                 (
-                    group @ ("window" | "budget" | "policy" | "retention" | "watch" | "resolve" | "context"),
+                    group @ ("window" | "budget" | "policy" | "retention" | "watch" | "resolve" | "context"
+                    | "learning"),
                     DeValue::Table(fields),
                 ) => {
                     for (field, value) in fields {
@@ -453,6 +454,7 @@ impl Loading {
                 follow_ups: values.count("resolve.follow_ups") as u32,
             },
             context: ContextSettings { tokens: values.count("context.tokens") as u32 },
+            learning: LearningSettings { enabled: values.flag("learning.enabled") },
             reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
             smells,
             keymap,

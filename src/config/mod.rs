@@ -64,6 +64,7 @@ pub struct Settings {
     pub watch: WatchSettings,
     pub resolve: ResolveSettings,
     pub context: ContextSettings,
+    pub learning: LearningSettings,
     /// The user's `[reviewers]` tables by name; `builtin` needs none.
     pub reviewers: BTreeMap<String, ReviewerSettings>,
     /// `assets/smells.toml` with the user's and the repository's changes laid over it, as TOML.
@@ -140,6 +141,12 @@ pub struct ResolveSettings {
 pub struct ContextSettings {
     /// At most; 0 is nothing.
     pub tokens: u32,
+}
+
+/// Whether reviews teach; see `assets/config.toml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LearningSettings {
+    pub enabled: bool,
 }
 
 impl Default for Settings {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FindingId, RunId, Time};
+use super::{FindingId, PatternId, RunId, Time};
 
 /// How soon somebody should look: 0 now, 3 when there is time. Written as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -224,6 +224,9 @@ pub struct Finding {
     pub quoted_code: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<Suggestion>,
+    /// The learned pattern for which it was raised, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<PatternId>,
     pub status: FindingStatus,
     /// Where the details are: `outputs/<run_id>.json#<finding_id>`.
     pub detail_ref: String,

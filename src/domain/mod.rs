@@ -18,6 +18,7 @@ pub mod patch;
 mod reported;
 mod run;
 mod scope;
+mod share;
 mod surroundings;
 pub mod text;
 mod triage;
@@ -38,6 +39,7 @@ pub use run::{
     Answerer, CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage,
 };
 pub use scope::{BadScope, Scope};
+pub use share::wilson;
 pub use surroundings::{Surrounding, Surroundings};
 pub use triage::{Actor, Disposition, TriageAction};
 

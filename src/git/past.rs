@@ -6,6 +6,7 @@
 use git2::{Delta, DiffDelta, DiffOptions, Oid, Sort};
 
 use super::{GitError, Hunk, Repo};
+use crate::domain::Time;
 use crate::domain::text::path_from_bytes;
 
 /// Larger files are compared by name only, in bytes: nobody wrote them by hand.
@@ -36,6 +37,14 @@ pub struct PastChange {
     pub hunks: Vec<PastHunk>,
 }
 
+/// Both sides of a file that a commit modified, as blob ids in hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastVersions {
+    pub path: String,
+    pub old_blob: String,
+    pub new_blob: String,
+}
+
 /// Lines that a commit took away and put in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastHunk {
@@ -48,6 +57,12 @@ impl Repo {
     /// The commit that a revision names, as hexadecimal.
     pub fn resolve_commit(&self, revision: &str) -> Result<String, GitError> {
         Ok(self.commit_id(revision)?.to_string())
+    }
+
+    /// What a commit says of itself; none if it cannot be read.
+    pub fn message(&self, commit: &str) -> Option<String> {
+        let commit = self.inner.find_commit(self.commit_id(commit).ok()?).ok()?;
+        Some(String::from_utf8_lossy(commit.message_bytes()).into_owned())
     }
 
     /// A commit and those it has behind it, at most `limit`, the newest first, children before their parents.
@@ -64,6 +79,44 @@ impl Repo {
             found.push(Ancestor { commit: commit.id().to_string(), parents });
         }
         Ok(found)
+    }
+
+    /// What a commit says of itself, and when it was made. Bytes that are not UTF-8 are replaced.
+    pub fn commit_message(&self, commit: &str) -> Result<(String, Time), GitError> {
+        let commit = self.commit(commit)?;
+        let made = Time::from_second(commit.time().seconds()).unwrap_or_default();
+        Ok((String::from_utf8_lossy(commit.message_bytes()).into_owned(), made))
+    }
+
+    /// The files that are wanted, and that a commit modified against its first parent, by path: neither added, nor deleted,
+    /// nor renamed. Only trees are read. Empty for merges, and with more than `most` such files.
+    pub fn versions(
+        &self,
+        commit: &str,
+        most: usize,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<PastVersions>, GitError> {
+        let failed = self.failed("compare two commits");
+        let commit = self.commit(commit)?;
+        if commit.parent_count() != 1 {
+            return Ok(Vec::new());
+        }
+        let Ok(old) = commit.parent(0).and_then(|parent| parent.tree()) else { return Ok(Vec::new()) };
+        let new = commit.tree().map_err(failed)?;
+        let mut options = DiffOptions::new();
+        options.ignore_submodules(true);
+        let objects = self.objects().map_err(failed)?;
+        let diff = objects.diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options)).map_err(failed)?;
+        let mut versions = Vec::new();
+        for delta in diff.deltas() {
+            let Some((path, PastKind::Modified)) = named(&delta).filter(|(path, _)| is_wanted(path)) else { continue };
+            if versions.len() == most {
+                return Ok(Vec::new());
+            }
+            let (old_blob, new_blob) = (delta.old_file().id().to_string(), delta.new_file().id().to_string());
+            versions.push(PastVersions { path, old_blob, new_blob });
+        }
+        Ok(versions)
     }
 
     /// What a commit changed of the files that are wanted, by path. Empty for merges; with more than `most` files their

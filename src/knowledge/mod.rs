@@ -1,7 +1,36 @@
 //! Knowledge: what findings, fixes and dismissals teach, as abstract patterns that hold none of the user's code.
 //!
 //! Invariants: every form consists of keywords, operators, placeholders and names of a published list only, and [`form`]
-//! cannot make another; texts are revdeck's own, made from the forms, never a model's or a person's.
+//! cannot make another; texts are revdeck's own, made from the forms or curated with them, never a model's or a person's.
+//!
+//! [`abstraction`] makes forms of code, [`gate`] holds them against the list in [`names`], [`mine`] takes edits from a
+//! repository's history.
+//!
+//! [`cache`] keeps what was learned, each language in one `document`, merged with the [`base`] that comes with revdeck;
+//! similar patterns are in a `group`. [`rank`] says how far a pattern is trusted, [`words`] what it is in words,
+//! [`exchange`] carries patterns from machine to machine.
+//!
+//! [`matcher`] holds patterns against code, [`evaluate`] measures how well they point at mistakes; [`hints`] are what a model is told.
 
+pub mod abstraction;
+pub mod base;
+pub mod cache;
+mod document;
+pub mod error;
+pub mod evaluate;
+pub mod exchange;
 pub mod form;
+pub mod gate;
+mod group;
+pub mod hints;
+pub mod matcher;
+pub mod metrics;
+pub mod mine;
+pub mod names;
 pub mod pattern;
+#[cfg(test)]
+mod privacy;
+pub mod rank;
+#[cfg(test)]
+mod test_support;
+pub mod words;

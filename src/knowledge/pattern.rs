@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
+use super::rank;
 use crate::domain::{Kind, PatternId, Time, word_enum};
 
 word_enum!(
@@ -62,6 +63,16 @@ word_enum!(
         Curated = "curated",
     }
 );
+
+impl EditKind {
+    /// What a finding would be raised as that no finding has taught.
+    pub fn usual_kind(self) -> Kind {
+        match self {
+            Self::MissingErrorHandling => Kind::ErrorHandling,
+            _ => Kind::Correctness,
+        }
+    }
+}
 
 /// What one origin has seen of a pattern. Only grows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,7 +137,55 @@ pub struct Pattern {
     pub muted: bool,
 }
 
+/// Origins of one pattern at most: more machines than that say nothing new. Own.
+pub const MAX_ORIGINS: usize = 64;
+
+impl Count {
+    /// Both are of one origin, and counts only grow: the larger of each.
+    fn newest(self, other: Self) -> Self {
+        Self {
+            frequency: self.frequency.max(other.frequency),
+            successes: self.successes.max(other.successes),
+            failures: self.failures.max(other.failures),
+        }
+    }
+}
+
 impl Pattern {
+    /// Takes in what is known elsewhere of the same pattern. Taking it in twice, or the other way round, says the same.
+    pub fn absorb(&mut self, other: &Self) {
+        for (origin, count) in &other.counts {
+            if self.counts.len() < MAX_ORIGINS || self.counts.contains_key(origin) {
+                let mine = self.counts.entry(origin.clone()).or_default();
+                *mine = mine.newest(*count);
+            }
+        }
+        for &kind in other.related.iter().chain([&other.kind]) {
+            self.relate(kind);
+        }
+        self.saw(other.first_seen);
+        self.saw(other.last_seen);
+        self.evidence = rank::stronger(self.evidence, other.evidence);
+    }
+
+    /// Another finding of this kind was about the same.
+    pub fn relate(&mut self, kind: Kind) {
+        if kind != self.kind
+            && let Err(at) = self.related.binary_search(&kind)
+        {
+            self.related.insert(at, kind);
+        }
+    }
+
+    /// It was seen at this moment, too. What was never seen has the first moment of all.
+    pub fn saw(&mut self, at: Time) {
+        if at != Time::UNIX_EPOCH {
+            let never = self.first_seen == Time::UNIX_EPOCH;
+            self.first_seen = if never { at } else { self.first_seen.min(at) };
+            self.last_seen = self.last_seen.max(at);
+        }
+    }
+
     /// All origins together.
     pub fn count(&self) -> Count {
         self.counts.values().fold(Count::default(), |sum, count| Count {

@@ -120,6 +120,7 @@ mod tests {
             line_start: start,
             line_end: end,
             quoted_code: String::new(),
+            pattern: None,
             suggestion: None,
             status: FindingStatus::Open,
             detail_ref: String::new(),

@@ -57,6 +57,7 @@ pub fn run(run: &RunRecord) -> Value {
 pub fn finding(finding: &Finding) -> Value {
     let mut value = encoded(finding);
     value.entry("suggestion").or_insert(Value::Null);
+    value.entry("pattern").or_insert(Value::Null);
     Value::Object(value)
 }
 

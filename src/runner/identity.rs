@@ -78,7 +78,7 @@ impl Runner {
             filter: self.filter(),
             cache: Some(self.paths.cache.join("copies").join(self.repo.key())),
         };
-        Ok(Box::new(BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?))
+        Ok(Box::new(BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?.taught(self.lessons())))
     }
 }
 

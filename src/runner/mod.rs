@@ -40,6 +40,8 @@
 //! - *Indexing.* A worker that talks to a model reads the snapshot into the repository's index on a thread of its own while
 //!   it waits for answers, and gives it up when its run ends; what was read is kept. No review waits more than a moment
 //!   for it, and no answer of a tool depends on whether there is one.
+//! - *Learning.* A worker that has ended its run reads what was decided about findings since somebody did so last, and
+//!   teaches the knowledge on this machine what it says ([`crate::knowledge`]). Nobody waits for it.
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
@@ -47,11 +49,14 @@ mod cancel;
 mod carry;
 mod converse;
 mod examine;
+mod hints;
 mod hook;
 mod identity;
 mod indexing;
 mod keys;
 mod known;
+mod learn;
+mod lessons;
 mod life;
 mod model;
 mod overlap;
@@ -72,6 +77,7 @@ mod watch;
 mod work;
 
 pub use hook::{AfterCommit, after_commit, log_failure};
+pub use learn::{LearnError, Taught};
 pub use reconcile::Reconciled;
 pub use resolve::{FixError, FixRequest};
 pub use retention::{Cleared, Keep};

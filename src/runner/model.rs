@@ -187,7 +187,10 @@ impl Runner {
             say: Box::new(|_| String::new()),
             overhead: OVERHEAD,
         };
-        let mut told = Told { scope: scope_in_words(record), rules, context: String::new() };
+        let mut told = Told { scope: scope_in_words(record), rules, patterns: String::new(), context: String::new() };
+        if prompts.has(PromptName::Task, "patterns") {
+            told.patterns = self.hints(record, change, &count);
+        }
         // Programs look around by themselves; a prompt of the user's own may do without.
         let is_told = settings.kind != ReviewerKind::Command && prompts.has(PromptName::Task, "context");
         let most = if is_told { self.settings.context.tokens } else { 0 };
@@ -224,8 +227,8 @@ impl Runner {
             let render = |prompt: Prompt<'_>| prompts.render(&prompt);
             match say {
                 Say::Task { diff, later, known } => {
-                    let Told { scope, rules, context } = &told;
-                    render(Prompt::Task { scope, rules, patterns: "", known, diff, context, later })
+                    let Told { scope, rules, patterns, context } = &told;
+                    render(Prompt::Task { scope, rules, patterns, known, diff, context, later })
                 }
                 Say::More { diff, later } => render(Prompt::More { diff, later }),
                 Say::Uncovered { hunks } => render(Prompt::Uncovered { hunks }),
@@ -326,6 +329,8 @@ impl Runner {
 struct Told {
     scope: String,
     rules: String,
+    /// What was learned.
+    patterns: String,
     /// The code around the change.
     context: String,
 }

@@ -60,6 +60,7 @@ impl Runner {
             tracing::warn!(%error, "what dead processes left stays");
         }
         self.keep_house();
+        self.learn_by_the_way();
         worked?;
         recovered.map(drop)
     }

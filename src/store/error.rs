@@ -20,7 +20,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Turns an IO error into one that names its file: `.map_err(StoreError::io("read", &path))`.
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
 

@@ -11,13 +11,13 @@ use super::StoreError;
 
 /// Whether what was written must survive a power cut before the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sync {
+pub(crate) enum Sync {
     Now,
     Later,
 }
 
 /// Makes a folder and those above it, for this user only.
-pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     if path.is_dir() {
         return Ok(());
     }
@@ -67,7 +67,7 @@ pub(super) fn open_append(path: &Path) -> Result<File, StoreError> {
 }
 
 /// Opens a file that is only locked, never read; makes it when it is not there.
-pub(super) fn open_lock_file(path: &Path) -> Result<File, StoreError> {
+pub(crate) fn open_lock_file(path: &Path) -> Result<File, StoreError> {
     private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
         .open(path)
         .map_err(StoreError::io("open the lock file", path))
@@ -88,7 +88,7 @@ pub(super) fn open_read(path: &Path) -> Result<Option<File>, StoreError> {
 }
 
 /// The whole file; `None` when it is not there.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if is_absent(&error) => Ok(None),
@@ -128,7 +128,7 @@ pub(super) fn read_at(mut file: &File, offset: u64, buffer: &mut [u8]) -> io::Re
 
 /// Appends whole lines (each ending in a line feed) as one write; seals a torn last line first. When the write fails,
 /// the file is cut back to the length it had. The caller holds the lock that makes it the only writer.
-pub(super) fn append(path: &Path, lines: &[u8], sync: Sync) -> Result<(), StoreError> {
+pub(crate) fn append(path: &Path, lines: &[u8], sync: Sync) -> Result<(), StoreError> {
     let file = open_append(path)?;
     append_to(&file, path, lines, sync).map(|_| ())
 }
@@ -157,18 +157,18 @@ pub(super) fn append_to(mut file: &File, path: &Path, lines: &[u8], sync: Sync) 
 
 /// What an atomic write does about a file that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Existing {
+pub(crate) enum Existing {
     Replace,
     Keep,
 }
 
 /// Writes a file beside `path`, syncs it, gives it its name and syncs the folder.
-pub(super) fn write_atomically(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), StoreError> {
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), StoreError> {
     write_beside(path, existing, Sync::Now, |file| file.write_all(bytes))
 }
 
 /// As [`write_atomically`], with a writer; `Sync::Later` for derived files that may be lost.
-pub(super) fn write_beside(
+pub(crate) fn write_beside(
     path: &Path,
     existing: Existing,
     sync: Sync,
@@ -200,7 +200,7 @@ pub(super) fn write_beside(
 }
 
 /// What names of temporary files begin with, so that `verify` knows those that a killed process left behind.
-pub(super) const TEMPORARY: &str = ".tmp-";
+pub(crate) const TEMPORARY: &str = ".tmp-";
 
 /// Device and inode, so that a file that was replaced can be told from one that grew. Zeros where there are none.
 pub(super) fn identity(metadata: &fs::Metadata) -> [u64; 2] {

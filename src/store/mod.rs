@@ -33,10 +33,11 @@ mod checkpoint;
 mod columns;
 mod cross;
 mod error;
-mod files;
+pub(crate) mod files;
 mod fixes;
 mod journal;
 mod latest;
+mod learned;
 mod lines;
 mod live;
 mod load;
@@ -61,6 +62,7 @@ mod watch;
 pub use check::{Problem, Report};
 pub use error::StoreError;
 pub use journal::{Follow, Journal};
+pub use learned::Lessons;
 pub use news::{Leftover, News};
 pub use prune::Pruned;
 pub use pulse::{Pulse, PulseState, PulseWriter};
@@ -89,6 +91,16 @@ pub struct Store {
     info: RepoInfo,
     /// The schema version of a store that a newer revdeck made.
     newer: Option<u32>,
+    learning: Learning,
+}
+
+/// Whether what is decided through a store may be learned from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Learning {
+    #[default]
+    Allowed,
+    /// Its lines say so, for whoever reads them later.
+    Refused,
 }
 
 /// What `repo.json` says about the repository.
@@ -138,9 +150,14 @@ impl Store {
         // A key is a hash; anything else in it must not lead out of the folder.
         let key: String = info.key.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect();
         let root = state.join("review").join(format!("repo-{key}")).join("auto-review");
-        let mut store = Self { root, info, newer: None };
+        let mut store = Self { root, info, newer: None, learning: Learning::default() };
         store.newer = store.schema()?.filter(|version| *version > SCHEMA_VERSION);
         Ok(store)
+    }
+
+    /// From here on what is decided may be learned from, or not.
+    pub fn with_learning(self, learning: Learning) -> Self {
+        Self { learning, ..self }
     }
 
     pub fn root(&self) -> &Path {
@@ -291,7 +308,8 @@ impl Store {
         }
         let mut bytes = Vec::with_capacity(lines.len() * 256);
         for line in lines {
-            serde_json::to_writer(&mut bytes, line)
+            let line = learned::Line { disposition: line, private: self.learning == Learning::Refused };
+            serde_json::to_writer(&mut bytes, &line)
                 .map_err(|source| StoreError::Encode { what: "a disposition", source })?;
             bytes.push(b'\n');
         }

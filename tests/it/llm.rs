@@ -19,7 +19,7 @@ use crate::runner::place::{Place, gone, signal, wait_for};
 const KEY: &str = "sk-made-up-0123456789abcdefghij";
 
 /// A reviewer `m` that talks to the model, and one more setting.
-fn settings(place: &Place, model: &Model, more: &str) {
+pub fn settings(place: &Place, model: &Model, more: &str) {
     place.settings(&format!(
         "[reviewers.m]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\napi_key_cmd = \"printf {KEY}\"\nattempts = 2\n{more}\n",
         model.url()
@@ -50,7 +50,7 @@ fn read(page: u32) -> (&'static str, Value) {
     ("read_file", json!({ "path": "src/change.rs", "start_line": page, "end_line": page + 200 }))
 }
 
-fn finish() -> (&'static str, Value) {
+pub fn finish() -> (&'static str, Value) {
     ("finish", json!({ "summary": "done" }))
 }
 

@@ -76,6 +76,7 @@ fn finding(n: usize, run: usize) -> Finding {
         line_start: n as u32 + 1,
         line_end: n as u32 + 3,
         quoted_code: "let x = 42;".into(),
+        pattern: None,
         suggestion: None,
         status: FindingStatus::Open,
         detail_ref: format!("outputs/{}.json#{}", run_id(run), finding_id(n)),

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-/// The quantile of the normal distribution for two sides of 95 %.
-const Z_95: f64 = 1.959_963_984_540_054;
+use crate::domain::wilson;
 
 /// Findings that were addressed against those that were dismissed. What is open or obsolete says nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -32,16 +31,6 @@ impl Precision {
     pub fn decided(&self) -> u32 {
         self.addressed.saturating_add(self.dismissed)
     }
-}
-
-/// The lower bound of Wilson's score interval at 95 %: E. B. Wilson, "Probable Inference, the Law of Succession, and
-/// Statistical Inference", Journal of the American Statistical Association 22 (1927), 209-212.
-fn wilson(successes: f64, trials: f64) -> f64 {
-    let share = successes / trials;
-    let z2 = Z_95 * Z_95;
-    let middle = share + z2 / (2.0 * trials);
-    let spread = Z_95 * (share * (1.0 - share) / trials + z2 / (4.0 * trials * trials)).sqrt();
-    ((middle - spread) / (1.0 + z2 / trials)).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]

@@ -87,6 +87,7 @@ impl Builtin {
             if let Some((_, source, facts, _)) = parsed.get(*file) {
                 let hidden = hidden.entry(*file).or_insert_with(|| self.hidden_in(source, facts));
                 hidden.hide(std::slice::from_mut(smell), source.text);
+                self.heed(source, std::slice::from_mut(smell));
             }
             *file = parsed.get(*file).map_or(*file, |(index, ..)| *index);
         }
@@ -421,6 +422,7 @@ mod tests {
             anchor: (1, 1),
             figure: Some(f64::from(line)),
             quote: None,
+            pattern: None,
             suggestion: None,
         };
         let many = 2_000;

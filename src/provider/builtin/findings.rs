@@ -40,6 +40,7 @@ pub fn to_findings(smells: &[Smell], path: &str, text: &[u8], run_id: &RunId, no
             line_end: smell.line_end,
             quoted_code,
             suggestion: smell.suggestion.clone(),
+            pattern: smell.pattern.clone(),
             status: FindingStatus::Open,
             reported_at: now,
         };
@@ -68,6 +69,7 @@ mod tests {
             anchor: (line, last),
             figure: None,
             quote: quote.map(str::to_owned),
+            pattern: None,
             suggestion: None,
         }
     }

@@ -7,6 +7,7 @@ pub mod facts;
 mod findings;
 mod folder;
 pub mod language;
+pub mod lessons;
 pub mod limits;
 mod metrics;
 mod names;
@@ -23,19 +24,31 @@ pub use parses::parses_no_worse;
 pub use smells::duplicate_code::search::{CloneReport, CloneSearch};
 pub use smells::hardcoded_configuration::{Hidden, Values, named, redact, shapes};
 
+use std::fmt;
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use facts::{Class, Facts, Function};
 use language::Language;
+use lessons::Lessons;
 use limits::Limits;
 use smells::hardcoded_configuration::Held;
 use smells::{Copies, Smell};
 use source::{Parsers, Source};
 
-/// The built-in reviewer with its thresholds.
-#[derive(Debug, Clone, Default)]
+/// The built-in reviewer with its thresholds, and what it was taught.
+#[derive(Clone, Default)]
 pub struct Builtin {
     limits: Limits,
+    lessons: Option<Arc<dyn Lessons>>,
+}
+
+impl fmt::Debug for Builtin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_taught = self.lessons.is_some();
+        f.debug_struct("Builtin").field("limits", &self.limits).field("is_taught", &is_taught).finish()
+    }
 }
 
 /// What was found in one file.
@@ -66,7 +79,17 @@ pub enum Unread {
 
 impl Builtin {
     pub fn new(limits: Limits) -> Self {
-        Self { limits }
+        Self { limits, lessons: None }
+    }
+
+    /// With what earlier code taught.
+    #[must_use]
+    pub fn taught(self, lessons: Option<Arc<dyn Lessons>>) -> Self {
+        Self { lessons, ..self }
+    }
+
+    pub fn is_taught(&self) -> bool {
+        self.lessons.is_some()
     }
 
     pub fn limits(&self) -> &Limits {
@@ -92,11 +115,25 @@ impl Builtin {
         Held::of(source, facts, &self.limits).into_hidden()
     }
 
+    /// Has smells of a file heed what was learned: see [`lessons`].
+    fn heed(&self, source: &Source<'_>, smells: &mut [Smell]) {
+        if let Some(known) = &self.lessons {
+            lessons::lower(known.as_ref(), source, smells);
+        }
+    }
+
     fn analyze(&self, parsers: &mut Parsers, path: &str, text: &[u8], copies: Copies) -> Result<FileReport, Unread> {
         let language = Language::detect(path, text).ok_or(Unread::UnknownLanguage)?;
         let source = parsers.parse(path, language, text)?;
         let facts = Facts::of(&source);
-        let (smells, hidden) = smells::check_all(&source, &facts, &self.limits, copies);
+        let (mut smells, hidden) = smells::check_all(&source, &facts, &self.limits, copies);
+        if let Some(known) = &self.lessons {
+            let mut learned = lessons::learned(known.as_ref(), &source, &smells);
+            hidden.hide(&mut learned, text);
+            self.heed(&source, &mut smells);
+            smells.extend(learned);
+            smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));
+        }
         let Facts { functions, classes, .. } = facts;
         Ok(FileReport { path: path.to_owned(), language, smells, functions, classes, hidden })
     }

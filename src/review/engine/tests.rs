@@ -22,6 +22,7 @@ pub(in crate::review) fn finding(path: &str, start: u32, end: u32, priority: u8)
         line_start: start,
         line_end: end,
         quoted_code: String::new(),
+        pattern: None,
         suggestion: None,
         status: crate::domain::FindingStatus::Open,
         detail_ref: String::new(),

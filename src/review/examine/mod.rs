@@ -205,6 +205,7 @@ fn made(report: &Reported, path: &str, file: &FileText, place: &Place, run_id: &
         line_end: place.lines.end,
         quoted_code: file.quote(place.lines),
         suggestion,
+        pattern: None,
         status: FindingStatus::Open,
         reported_at: Time::UNIX_EPOCH,
     };

@@ -188,7 +188,8 @@ impl<'a> Settling<'a> {
                 if self.run.reviewer != DETERMINISTIC {
                     return (Some(Seen::NotRaised), None);
                 }
-                let recheck = recheck.get_or_insert_with(|| Recheck::new(&self.runner.settings.smells));
+                let recheck =
+                    recheck.get_or_insert_with(|| Recheck::new(&self.runner.settings.smells, self.runner.lessons()));
                 match recheck.ask((path, || ground.content(path)), known.kind, (*lines, known.lines.count())) {
                     Answer::StillThere(lines) => (Some(Seen::StillThere), moved(path, lines)),
                     Answer::NotThere => (Some(Seen::NotRaised), None),

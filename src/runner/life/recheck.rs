@@ -5,10 +5,12 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use crate::domain::{Kind, LineRange};
 use crate::policy::took_the_place;
 use crate::provider::builtin::Builtin;
+use crate::provider::builtin::lessons::Lessons;
 use crate::provider::builtin::limits::Limits;
 use crate::provider::builtin::source::Parsers;
 
@@ -30,10 +32,11 @@ pub(super) enum Answer {
 }
 
 impl Recheck {
-    /// With thresholds, as TOML.
-    pub fn new(smells: &str) -> Self {
+    /// With thresholds, as TOML, and what was learned.
+    pub fn new(smells: &str, lessons: Option<Arc<dyn Lessons>>) -> Self {
         let limits = Limits::layered([("the settings in force", smells)]);
-        Self { builtin: limits.ok().map(Builtin::new), parsers: Parsers::default(), files: HashMap::new() }
+        let builtin = limits.ok().map(|limits| Builtin::new(limits).taught(lessons));
+        Self { builtin, parsers: Parsers::default(), files: HashMap::new() }
     }
 
     /// Whether a problem of `kind`, that was `was` lines long, is still at `lines` of a file, or where its code is now.
@@ -43,6 +46,10 @@ impl Recheck {
         kind: Kind,
         (lines, was): (LineRange, u32),
     ) -> Answer {
+        // Only what was learned raises other kinds; without it there is nobody to ask.
+        if !Kind::SMELLS.contains(&kind) && !self.builtin.as_ref().is_some_and(Builtin::is_taught) {
+            return Answer::Unknown;
+        }
         if !self.files.contains_key(path) {
             let smells = text().and_then(|text| self.smells(path, &text));
             self.files.insert(path.to_owned(), smells);

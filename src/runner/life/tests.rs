@@ -133,6 +133,7 @@ impl Bench {
             line_start: first,
             line_end: last,
             quoted_code,
+            pattern: None,
             suggestion: report.replacement.map(|replacement| Suggestion {
                 text: "Write it so.".to_owned(),
                 replacement: Some(replacement.to_owned()),

@@ -289,6 +289,7 @@ pub fn page(n: u32, run: u32) -> Box<Loaded> {
             line_start: 31,
             line_end: 32,
             quoted_code: String::new(),
+            pattern: None,
             suggestion: Some(Suggestion {
                 text: "Hand the error on.".into(),
                 replacement: Some("        sum += line.amount.parse::<f64>()?;".into()),

@@ -64,6 +64,7 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
             anchor: super::head_lines(source, function),
             figure: Some(worst),
             quote: None,
+            pattern: None,
             suggestion: None,
         });
     }

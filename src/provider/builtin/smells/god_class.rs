@@ -29,6 +29,7 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
             anchor: (class.line_start, class.line_start.min(super::last_line(source))),
             figure: Some(worst),
             quote: None,
+            pattern: None,
             suggestion: None,
         });
     }

@@ -410,6 +410,7 @@ fn secret_smell(secret: &Secret<'_>, lines: &mut Lines<'_>, in_test: bool) -> Sm
         anchor: (line, line),
         figure: None,
         quote: None,
+        pattern: None,
         suggestion: Some(Suggestion {
             text: "Revoke it, read it from the environment or a secret store, and take it out of the history."
                 .to_owned(),
@@ -438,6 +439,7 @@ fn address_smell(source: &Source<'_>, index: NodeIndex, shown: &str, address: &A
         anchor: (line, line),
         figure: None,
         quote: None,
+        pattern: None,
         suggestion: Some(Suggestion {
             text: "Read it from the settings or the environment.".to_owned(),
             replacement: None,

@@ -34,6 +34,7 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
             anchor: super::head_lines(source, function),
             figure: Some(f64::from(function.nloc)),
             quote: None,
+            pattern: None,
             suggestion: None,
         });
     }

@@ -450,6 +450,7 @@ fn smell(case: &Case<'_>, source: &Source<'_>, place: &str) -> Smell {
         anchor: (first, last),
         figure: None,
         quote: None,
+        pattern: None,
         suggestion: Some(Suggestion { text: advice.to_owned(), replacement: None, lines: None }),
     }
 }

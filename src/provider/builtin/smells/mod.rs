@@ -17,7 +17,7 @@ use self::hardcoded_configuration::{Held, Hidden};
 use super::facts::{Facts, Function};
 use super::limits::{Grading, Limits};
 use super::source::{Source, field_id};
-use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
+use crate::domain::{Confidence, Kind, PatternId, Priority, Severity, Suggestion};
 
 /// What a smell found in one file, before it becomes a finding of a run. Lines count from 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +41,8 @@ pub struct Smell {
     pub figure: Option<f64>,
     /// Shown instead of the anchor's lines, where these must not be quoted: a secret, redacted.
     pub quote: Option<String>,
+    /// The learned pattern for which it was found, if it was.
+    pub pattern: Option<PatternId>,
     pub suggestion: Option<Suggestion>,
 }
 

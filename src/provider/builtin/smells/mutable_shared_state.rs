@@ -57,6 +57,7 @@ fn shared(source: &Source<'_>, facts: &Facts, limits: &Limits, state: &State) ->
         anchor: (node.row + 1, node.row + 1),
         figure: Some(writers as f64),
         quote: None,
+        pattern: None,
         suggestion: None,
     }
 }
@@ -96,6 +97,7 @@ fn defaults(source: &Source<'_>, facts: &Facts, out: &mut Vec<Smell>) {
             anchor: (node.row + 1, node.row + 1),
             figure: None,
             quote: None,
+            pattern: None,
             suggestion: Some(default_suggestion(source, roles, function, value, typed, parameter, default)),
         });
     }
@@ -222,6 +224,7 @@ fn class_attributes(source: &Source<'_>, facts: &Facts, out: &mut Vec<Smell>) {
             anchor: (node.row + 1, node.row + 1),
             figure: Some(changed.len() as f64),
             quote: None,
+            pattern: None,
             suggestion: None,
         });
     }

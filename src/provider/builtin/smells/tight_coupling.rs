@@ -446,6 +446,7 @@ fn report_made(group: &[Made<'_>], reader: &Reader<'_, '_>, out: &mut Vec<Smell>
         anchor: (line, line),
         figure: Some(shown.len() as f64),
         quote: None,
+        pattern: None,
         suggestion: Some(Suggestion {
             text: "Take them as arguments of the constructor, by an interface where the language has one.".to_owned(),
             replacement: None,
@@ -478,6 +479,7 @@ fn report_imports(imports: &[(u32, &str, usize)], limits: &Limits, out: &mut Vec
         anchor: (row + 1, row + 1),
         figure: Some((imports.len() * 100 + deepest) as f64),
         quote: None,
+        pattern: None,
         suggestion: Some(Suggestion {
             text: "Import it by its absolute name, or by an alias of the project's root.".to_owned(),
             replacement: None,

@@ -232,6 +232,7 @@ impl Dead {
             anchor: (lines.start, lines.start),
             figure: None,
             quote: None,
+            pattern: None,
             suggestion: self.suggestion,
         }
     }

@@ -228,6 +228,7 @@ impl<'a> Place<'a> {
             anchor: (here.start, here.end.min(here.start + 2)),
             figure: None,
             quote: None,
+            pattern: None,
             suggestion: None,
         }
     }

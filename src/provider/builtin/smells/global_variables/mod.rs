@@ -56,6 +56,7 @@ fn smell(source: &Source<'_>, facts: &Facts, limits: &Limits, state: &State) -> 
         anchor: (node.row + 1, node.row + 1),
         figure: Some(f64::from(touched)),
         quote: None,
+        pattern: None,
         suggestion: None,
     }
 }

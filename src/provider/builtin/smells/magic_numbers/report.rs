@@ -53,6 +53,7 @@ pub(super) fn numbers(mut hits: Vec<Hit<'_>>, facts: &Facts, limits: &Limits, ou
                 anchor: (first.row + 1, first.row + 1),
                 figure: Some(group.len() as f64),
                 quote: None,
+                pattern: None,
                 suggestion: Some(Suggestion {
                     text: format!("Give {} a name that says what it means, as a constant.", first.literal),
                     replacement: None,
@@ -97,6 +98,7 @@ pub(super) fn texts(mut texts: Vec<(&[u8], u32)>, limits: &Limits, out: &mut Vec
             anchor: (row, row),
             figure: Some(group.len() as f64),
             quote: None,
+            pattern: None,
             suggestion: Some(Suggestion {
                 text: "Declare it once as a constant and use the name.".to_owned(),
                 replacement: None,

@@ -1,0 +1,115 @@
+//! What learning from edits takes, and what reading the sites of files adds to parsing them. To be held: 10,000 edits in 30 s.
+//!
+//! ```text
+//! cargo bench --bench knowledge                                             # mistakes put into this repository's sources
+//! REVDECK_BENCH_REPOS=~/src/a:~/src/b.git cargo bench --bench knowledge     # and the fixes of these repositories' histories
+//! ```
+
+#![allow(clippy::print_stdout)]
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use revdeck::git::Repo;
+use revdeck::knowledge::abstraction::{edits, sites};
+use revdeck::knowledge::mine;
+use revdeck::provider::builtin::language::Language;
+use revdeck::provider::builtin::source::Parsers;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Edits that are learned of this repository's sources.
+const EDITS: usize = 10_000;
+/// The newest commits that are looked at.
+const COMMITS: usize = 3_000;
+
+fn main() -> Result<(), Failure> {
+    let files = rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"))?;
+    mutated(&files)?;
+    read(&files)?;
+    let repos = std::env::var("REVDECK_BENCH_REPOS").unwrap_or_default();
+    for path in repos.split(':').filter(|path| !path.is_empty()) {
+        mined(path)?;
+    }
+    Ok(())
+}
+
+fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// One mistake at a time, as a fix is one edit of a whole file.
+fn mutated(files: &[PathBuf]) -> Result<(), Failure> {
+    let (mut parsers, mut seconds, mut learned, mut forms, mut bytes) = (Parsers::default(), 0.0, 0, 0, 0);
+    for path in files.iter().cycle() {
+        let text = std::fs::read_to_string(path)?;
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        for at in (learned % 17..lines.len()).step_by(17) {
+            let mut changed = lines.clone();
+            let line = lines[at].replace(" == ", " != ").replace("&&", "||").replace('?', ".ok()").replace("(&", "(");
+            changed[at] = if line == lines[at] && line.ends_with(";\n") { "" } else { &line };
+            let changed = changed.concat();
+            let start = Instant::now();
+            let found = edits(&mut parsers, Language::Rust, text.as_bytes(), changed.as_bytes());
+            seconds += start.elapsed().as_secs_f64();
+            learned += usize::from(!found.is_empty());
+            forms += found.len();
+            bytes += text.len() + changed.len();
+            if learned == EDITS {
+                println!(
+                    "{EDITS} edits of this repository: {seconds:.1} s, {forms} pairs of forms, {:.0} KB a file",
+                    bytes as f64 / 2e3 / EDITS as f64
+                );
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The sites of all files, against parsing them.
+fn read(files: &[PathBuf]) -> Result<(), Failure> {
+    let (mut parsers, mut parsing, mut reading, mut lines, mut found) = (Parsers::default(), 0.0, 0.0, 0, 0);
+    for path in files {
+        let text = std::fs::read(path)?;
+        let start = Instant::now();
+        let source = parsers.parse("a.rs", Language::Rust, &text)?;
+        parsing += start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        sites(&source, None, &mut |site| found += usize::from(site.digest != 0));
+        reading += start.elapsed().as_secs_f64();
+        lines += text.iter().filter(|byte| **byte == b'\n').count();
+    }
+    println!("{lines} lines: parsing {parsing:.2} s, {found} sites {reading:.2} s");
+    Ok(())
+}
+
+fn mined(path: &str) -> Result<(), Failure> {
+    let repo = Repo::discover(Path::new(path))?;
+    let (mut edits, mut forms, mut different) = (0, 0, HashSet::new());
+    let mut last = (String::new(), 0);
+    let start = Instant::now();
+    let mined = mine::fixes(&repo, COMMITS, &mut |mined| {
+        let this = (mined.commit, mined.edit.hunk);
+        edits += usize::from(this != last);
+        last = this;
+        forms += 1;
+        different.insert((mined.language, mined.edit.broken, mined.edit.fixed));
+    })?;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{path}: {mined:?}, {edits} edits, {forms} pairs, {} different, {seconds:.1} s", different.len());
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! How fast patterns are held against code: parsing and matching 1,000 patterns of each language, against bare tree-sitter
+//! parsing of the same files, both on two threads. The ratio is to stay below 3.
+//!
+//! The patterns are forms of the files themselves, every language's as far as it has so many: that is the worst case,
+//! since code in which nothing matches costs the look-up alone. For them a second figure stands beside.
+//!
+//! ```text
+//! cargo bench --bench matching                                      # a generated corpus of all languages
+//! REVDECK_BENCH_CORPUS=~/src/project cargo bench --bench matching   # the files of a real folder
+//! ```
+
+#![allow(clippy::print_stdout)]
+
+#[path = "support/corpus.rs"]
+mod corpus;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hint::black_box;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use corpus::{File, corpus, on_threads, parse_all};
+use revdeck::domain::{Kind, PatternId, Time};
+use revdeck::knowledge::abstraction::sites;
+use revdeck::knowledge::matcher::{Matcher, Used};
+use revdeck::knowledge::pattern::{Count, EditKind, Evidence, Origin, Pattern, Stance};
+use revdeck::provider::builtin::source::Parsers;
+
+const ROUNDS: usize = 5;
+/// Of a language, as many as are kept.
+const PATTERNS: usize = 1_000;
+
+fn main() {
+    let lines: usize = corpus().iter().map(|file| file.text.split(|byte| *byte == b'\n').count()).sum();
+    let best = |run: fn()| -> Duration {
+        let time = || {
+            let start = Instant::now();
+            run();
+            start.elapsed()
+        };
+        (0..ROUNDS).map(|_| time()).min().unwrap_or_default()
+    };
+    // Bare parsing first: what is ours takes over the memory of tree-sitter when it begins.
+    let parse = best(parse_all);
+    let (_, patterns) = matchers();
+    println!("{} files, {lines} lines, {patterns} patterns", corpus().len());
+    let (matching, silent) = (best(|| match_all(&matchers().0[0])), best(|| match_all(&matchers().0[1])));
+    let found = FOUND.load(Ordering::Relaxed) / ROUNDS;
+    let ratio = |time: Duration| time.as_secs_f64() / parse.as_secs_f64();
+    let per_million = |time: Duration| time.mul_f64(1e6 / lines as f64);
+    println!(
+        "best of {ROUNDS}, for a million lines: parsing {:.1?}, with matching {:.1?} ({found} matches), ratio {:.2} (limit 3); \
+         of patterns that match nothing {:.1?}, ratio {:.2}",
+        per_million(parse),
+        per_million(matching),
+        ratio(matching),
+        per_million(silent),
+        ratio(silent)
+    );
+}
+
+/// Matches of all rounds.
+static FOUND: AtomicUsize = AtomicUsize::new(0);
+
+fn match_all(matcher: &'static Matcher) {
+    on_threads(|| {
+        let mut parsers = Parsers::default();
+        move |file: &File| {
+            let Ok(source) = parsers.parse(&file.path, file.language, &file.text) else { return };
+            FOUND.fetch_add(black_box(matcher.matches(&source, None)).len(), Ordering::Relaxed);
+        }
+    });
+}
+
+/// One of patterns that stand in the files, and one of patterns that do not; and how many there are.
+fn matchers() -> &'static ([Matcher; 2], usize) {
+    static MATCHERS: OnceLock<([Matcher; 2], usize)> = OnceLock::new();
+    MATCHERS.get_or_init(|| {
+        let mut forms: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
+        let mut parsers = Parsers::default();
+        for file in corpus() {
+            let Ok(source) = parsers.parse(&file.path, file.language, &file.text) else { continue };
+            let forms = forms.entry(file.language.name()).or_default();
+            let mut seen = BTreeSet::new();
+            sites(&source, None, &mut |site| {
+                if forms.len() < PATTERNS && seen.insert(site.digest) {
+                    forms.insert(site.form().to_string());
+                }
+            });
+        }
+        let count = forms.values().map(BTreeSet::len).sum();
+        let used = |suffix: &'static str| {
+            let all = forms.iter().flat_map(|(language, forms)| forms.iter().map(|form| (*language, form)));
+            let all: Vec<Used> = all.map(|(language, form)| used(language, format!("{form}{suffix}"))).collect();
+            Matcher::new(all)
+        };
+        ([used(""), used(" nowhere")], count)
+    })
+}
+
+fn used(language: &str, broken: String) -> Used {
+    let pattern = Pattern {
+        id: PatternId::of(language, &broken, ""),
+        language: language.to_owned(),
+        stance: Stance::Mistake,
+        edit: EditKind::Other,
+        kind: Kind::Correctness,
+        description: String::new(),
+        broken,
+        fixed: String::new(),
+        instruction: String::new(),
+        evidence: Evidence::History,
+        origin: Origin::Learned,
+        counts: BTreeMap::from([("m_1".to_owned(), Count::default())]),
+        first_seen: Time::UNIX_EPOCH,
+        last_seen: Time::UNIX_EPOCH,
+        last_matched: None,
+        months: BTreeMap::new(),
+        related: Vec::new(),
+        group: None,
+        muted: false,
+    };
+    Used { pattern, confidence: 0.9 }
+}

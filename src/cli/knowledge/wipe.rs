@@ -1,0 +1,28 @@
+//! `revdeck knowledge wipe`.
+
+use clap::Args;
+
+use crate::cli::error::{CliError, Exit};
+use crate::cli::output;
+use crate::domain::text::count;
+use crate::knowledge::cache::Cache;
+
+/// Arguments of `knowledge wipe`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Really: it cannot be taken back
+    #[arg(long)]
+    yes: bool,
+}
+
+pub fn run(cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
+    if !arguments.yes {
+        return Err(CliError::usage("this removes all that was learned, imported, muted and forgotten, for good")
+            .hint(
+                "`revdeck knowledge export FILE` keeps what can be shared; `revdeck knowledge wipe --yes` removes it",
+            ));
+    }
+    let removed = cache.wipe()?;
+    output::print(&format!("{} removed: nothing is known but what came with revdeck\n", count(removed, "file")))?;
+    Ok(Exit::Done)
+}

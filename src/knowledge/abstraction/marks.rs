@@ -1,0 +1,267 @@
+//! A parsed file with what each node is in a form: kept, a placeholder, or looked into; read once, from the last node to the
+//! first, so that a node finds what is below it done.
+//!
+//! Invariants: the work is in the size of the file, whatever is in it; nothing here holds text.
+
+use super::Detail;
+use super::kinds::{
+    ARGS, BLOCK, Bits, CALL, COMMENT, EXPRESSION, FUNCTION, ITEM, Kinds, MEMBER, NUMBER, STATEMENT, STRING, THIN, TYPE,
+    TYPE_NAME,
+};
+use super::vocabulary::{Kept, Name, Tokens, Vocabulary, digest, mix};
+use crate::knowledge::form::Placeholder;
+use crate::provider::builtin::source::{NodeIndex, Source};
+
+/// Tokens of an expression inside of another one, of a block and of a list of arguments that are told at full detail. Own:
+/// a shape longer than this is hardly seen twice.
+const TOLD_EXPRESSION: u16 = 12;
+const TOLD_VALUE: u16 = 24;
+const TOLD_BLOCK: u16 = 12;
+const TOLD_ARGS: u16 = 20;
+/// The same of arguments in outline: three with their commas and parentheses.
+const OUTLINED_ARGS: u16 = 8;
+/// Bytes of a string, a number or the like that are read to tell it from others. Longer ones are told by what is in
+/// them and their length, so that strings in strings are not read over and over.
+const READ: u32 = 256;
+/// Steps up from a name to what says its role. Own; paths are shorter.
+const STEPS: usize = 8;
+
+/// What a node is in a form, when nothing around it stands for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// Its children are.
+    Inside,
+    /// Nothing: comments, line ends.
+    Skipped,
+    Kept(Kept),
+    KeptTwo(Kept, Kept),
+    Hole(Placeholder),
+}
+
+/// What a node stands for by itself, by detail.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fold([Option<Placeholder>; Detail::ALL.len()]);
+
+/// The marks of a file.
+pub(super) struct Marks<'s, 'a> {
+    pub source: &'s Source<'a>,
+    pub kinds: &'static Kinds,
+    pub vocabulary: &'static Vocabulary,
+    marks: Vec<Mark>,
+    folds: Vec<Fold>,
+    /// Equal for equal code, whatever its layout and comments.
+    idents: Vec<u64>,
+    /// Holds something that the parser could not make sense of.
+    broken: Vec<bool>,
+}
+
+impl<'s, 'a> Marks<'s, 'a> {
+    pub fn new(source: &'s Source<'a>) -> Self {
+        let (count, language) = (source.nodes.len(), source.language);
+        let mut marks = Self {
+            source,
+            kinds: Kinds::of(language),
+            vocabulary: Vocabulary::of(language),
+            marks: vec![Mark::Inside; count],
+            folds: vec![Fold::default(); count],
+            idents: vec![0; count],
+            broken: vec![false; count],
+        };
+        let mut weights = vec![[0u16; Detail::ALL.len()]; count];
+        for node in (0..count).rev() {
+            marks.read(node, &mut weights);
+        }
+        marks
+    }
+
+    pub fn bits(&self, node: NodeIndex) -> Bits {
+        self.kinds.get(self.source.nodes[node].kind)
+    }
+
+    pub fn is(&self, node: NodeIndex, bits: Bits) -> bool {
+        self.bits(node) & bits != 0
+    }
+
+    pub fn mark(&self, node: NodeIndex) -> Mark {
+        self.marks[node]
+    }
+
+    pub fn fold(&self, node: NodeIndex, detail: Detail) -> Option<Placeholder> {
+        self.folds[node].0[detail as usize]
+    }
+
+    pub fn ident(&self, node: NodeIndex) -> u64 {
+        self.idents[node]
+    }
+
+    pub fn is_broken(&self, node: NodeIndex) -> bool {
+        self.broken[node]
+    }
+
+    /// The parent; `None` of the root.
+    pub fn parent(&self, node: NodeIndex) -> Option<NodeIndex> {
+        (node > 0).then(|| self.source.nodes[node].parent as usize)
+    }
+
+    /// Children that are code.
+    pub fn children(&self, node: NodeIndex) -> impl Iterator<Item = NodeIndex> + '_ {
+        self.source.children(node).filter(|&child| self.marks[child] != Mark::Skipped)
+    }
+
+    /// Whether its first child that is code is this unnamed token.
+    pub fn opens_with(&self, node: NodeIndex, text: &str) -> Option<Kept> {
+        match self.marks[self.children(node).next()?] {
+            Mark::Kept(kept) if self.vocabulary.text(kept) == text => Some(kept),
+            _ => None,
+        }
+    }
+
+    fn read(&mut self, node: NodeIndex, weights: &mut [[u16; Detail::ALL.len()]]) {
+        let this = self.source.nodes[node];
+        self.broken[node] |= this.is_error();
+        if node > 0 && self.broken[node] {
+            self.broken[this.parent as usize] = true;
+        }
+        let bits = self.bits(node);
+        let mark = self.mark_of(node, bits);
+        self.marks[node] = mark;
+        let is_whole = mark != Mark::Inside;
+        if is_whole && this.end - this.start <= READ || node + 1 == this.end_index as usize {
+            self.idents[node] = digest(self.source.bytes(&this));
+        } else {
+            let seed = mix(u64::from(this.kind), if is_whole { u64::from(this.end - this.start) } else { 0 });
+            self.idents[node] = self.children(node).fold(seed, |ident, child| mix(ident, self.idents[child]));
+        }
+        for detail in Detail::ALL {
+            let own = match mark {
+                Mark::Skipped => 0,
+                Mark::Kept(_) | Mark::Hole(_) => 1,
+                Mark::KeptTwo(..) => 2,
+                Mark::Inside => {
+                    self.children(node).fold(0u16, |sum, child| sum.saturating_add(weights[child][detail as usize]))
+                }
+            };
+            let fold = match mark {
+                Mark::Inside => self.fold_of(node, bits, own, detail),
+                _ => None,
+            };
+            self.folds[node].0[detail as usize] = fold;
+            weights[node][detail as usize] = if fold.is_some() { 1 } else { own };
+        }
+    }
+
+    fn mark_of(&self, node: NodeIndex, bits: Bits) -> Mark {
+        let this = &self.source.nodes[node];
+        if bits & COMMENT != 0 || this.start == this.end {
+            return Mark::Skipped;
+        }
+        if !this.is_named() {
+            // Some have children: what the grammar writes there is not all.
+            return match self.vocabulary.tokens(this.kind) {
+                Tokens::None => Mark::Skipped,
+                Tokens::One(kept) => Mark::Kept(kept),
+                Tokens::Two(first, second) => Mark::KeptTwo(first, second),
+            };
+        }
+        if bits & STRING != 0 {
+            return Mark::Hole(Placeholder::String);
+        }
+        if bits & NUMBER != 0 {
+            return Mark::Hole(Placeholder::Number);
+        }
+        if node + 1 != this.end_index as usize {
+            return Mark::Inside;
+        }
+        let role = if bits & TYPE_NAME != 0 { Placeholder::TypeName } else { self.role(node) };
+        // Longer than any name of the list.
+        let text = if this.end - this.start <= 64 { self.source.text(this) } else { "" };
+        let is_kept = |name: &Name| {
+            name.everywhere
+                || name.called && (role == Placeholder::FunctionName || self.is_last_name(node))
+                || name.in_paths && self.is_in_path(node)
+        };
+        self.vocabulary.name(text).filter(is_kept).map_or(Mark::Hole(role), |name| Mark::Kept(name.kept))
+    }
+
+    fn is_in_path(&self, node: NodeIndex) -> bool {
+        self.parent(node).is_some_and(|parent| self.is(parent, MEMBER | CALL))
+    }
+
+    /// Whether a name is the last of a member access.
+    fn is_last_name(&self, node: NodeIndex) -> bool {
+        self.parent(node).is_some_and(|parent| self.is(parent, MEMBER) && self.names_parent(node))
+    }
+
+    /// Whether a node says what its parent, a [`MEMBER`], names.
+    fn names_parent(&self, node: NodeIndex) -> bool {
+        let (fields, field) = (&self.kinds.fields, self.source.nodes[node].field);
+        match field {
+            // A wrapper without fields: its first child, of a path its last.
+            0 => {
+                let parent = self.source.nodes[node].parent as usize;
+                node == parent + 1 || self.source.nodes[node].end_index == self.source.nodes[parent].end_index
+            }
+            _ => [fields.field, fields.property, fields.attribute, fields.name, fields.function].contains(&field),
+        }
+    }
+
+    /// What a name names.
+    fn role(&self, name: NodeIndex) -> Placeholder {
+        let fields = &self.kinds.fields;
+        let mut node = name;
+        for _ in 0..STEPS {
+            let Some(parent) = self.parent(node) else { break };
+            let (bits, field) = (self.bits(parent), self.source.nodes[node].field);
+            let is_in = |fields: &[u16]| field != 0 && fields.contains(&field);
+            if bits & CALL != 0 && is_in(&[fields.function, fields.method, fields.name, fields.macro_])
+                || bits & FUNCTION != 0 && is_in(&[fields.name, fields.declarator])
+            {
+                return Placeholder::FunctionName;
+            }
+            if is_in(&[
+                fields.kind,
+                fields.return_type,
+                fields.returns,
+                fields.result,
+                fields.trait_,
+                fields.constructor,
+            ]) || bits & TYPE != 0 && (field == 0 || is_in(&[fields.name]))
+            {
+                return Placeholder::TypeName;
+            }
+            if bits & MEMBER == 0 || !self.names_parent(node) {
+                break;
+            }
+            node = parent;
+        }
+        Placeholder::Variable
+    }
+
+    /// What a node of this many tokens stands for where it is not itself the site.
+    fn fold_of(&self, node: NodeIndex, bits: Bits, weight: u16, detail: Detail) -> Option<Placeholder> {
+        let outline = detail == Detail::Outline;
+        let parent = self.parent(node)?;
+        let (above, fields, field) = (self.bits(parent), &self.kinds.fields, self.source.nodes[node].field);
+        if bits & BLOCK != 0 {
+            return (outline || weight > TOLD_BLOCK).then_some(Placeholder::Body);
+        }
+        if bits & STATEMENT != 0 && above & (STATEMENT | FUNCTION) != 0 && field != 0 {
+            let is_body = [fields.body, fields.consequence, fields.alternative].contains(&field);
+            return (is_body && (outline || weight > TOLD_BLOCK)).then_some(Placeholder::Body);
+        }
+        if bits & ARGS != 0 {
+            let most = if outline { OUTLINED_ARGS } else { TOLD_ARGS };
+            return (weight > most).then_some(Placeholder::Args);
+        }
+        if bits & EXPRESSION == 0 || bits & ITEM != 0 {
+            return None;
+        }
+        let is_callee = above & CALL != 0 && field != 0 && [fields.function, fields.name].contains(&field);
+        let is_inside = above & (ARGS | ITEM) != 0 || above & EXPRESSION != 0 && above & THIN == 0;
+        let is_long = match is_inside && !is_callee {
+            true => outline || weight > TOLD_EXPRESSION,
+            false => weight > TOLD_VALUE,
+        };
+        is_long.then_some(Placeholder::Expression)
+    }
+}

@@ -1,0 +1,74 @@
+//! From code to forms, by syntax tree: what an edit teaches, and where in a file a form could stand.
+//!
+//! Invariants: what the parser did not understand, or stands beside such a thing, has no form; equal code has equal forms,
+//! and so has code that differs in names, literals, comments and layout only; whatever the file, the work is bounded by its
+//! size. What comes out of [`edits`] was held against the [gate](super::gate).
+//!
+//! `kinds` says what the kinds of nodes are, `vocabulary` which tokens stay, `marks` reads a tree once, `walk` makes forms of
+//! it, `sites` names the places that have one, `pieces` compares two trees, `edits` makes pairs of forms of what differs,
+//! `classify` names it.
+
+mod classify;
+mod edits;
+mod kinds;
+mod marks;
+mod pieces;
+mod sites;
+mod vocabulary;
+mod walk;
+
+pub use edits::edits;
+pub use sites::{Site, place, sites};
+pub use walk::form_digest;
+
+use super::form::{Form, Token};
+use super::pattern::EditKind;
+use crate::domain::LineRange;
+
+/// How much of a site its form tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Detail {
+    /// All but what is long.
+    Full,
+    /// What stands in an expression is EXPRESSION unless it is a name or a literal, blocks are BODY.
+    Outline,
+}
+
+impl Detail {
+    pub const ALL: [Self; 2] = [Self::Full, Self::Outline];
+}
+
+/// Tokens of a form at least. Own: less is in every line.
+pub const MIN_TOKENS: usize = 3;
+
+/// What one place of an edit teaches at one level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LearnedEdit {
+    pub broken: Form,
+    /// Empty where code is to go.
+    pub fixed: Form,
+    pub edit: EditKind,
+    pub detail: Detail,
+    /// Of the old side, counted from 1: where the change is.
+    pub lines: LineRange,
+    /// Which change of the file it is from, counted from 0. Several sites and levels are learned of one change: they share
+    /// it, and count as one edit.
+    pub hunk: usize,
+}
+
+/// Whether a form is more than brackets around names: it has a word or an operator, or some length.
+pub fn says_something(form: &Form) -> bool {
+    /// Own: `FUNCTION_NAME ( VARIABLE , VARIABLE_2 )` and more.
+    const LONG: usize = 6;
+    let says = |token: &Token| match token {
+        Token::Kept(text) => {
+            !matches!(&**text, "(" | ")" | "[" | "]" | "{" | "}" | "," | ";" | "." | ":" | "::" | "$" | "->")
+        }
+        Token::Hole { .. } => false,
+    };
+    let count = form.tokens().len();
+    count >= MIN_TOKENS && (count >= LONG || form.tokens().iter().any(says))
+}
+
+#[cfg(test)]
+mod tests;

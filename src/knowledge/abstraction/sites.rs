@@ -1,0 +1,130 @@
+//! The places of a file that have a form: what a pattern can be held against.
+
+use super::kinds::{BLOCK, BRACKETS, EXPRESSION, ITEM, LIST, STATEMENT};
+use super::marks::{Mark, Marks};
+use super::walk::{Digest, Numbers, site_digest, write};
+use super::{Detail, MIN_TOKENS};
+use crate::domain::LineRange;
+use crate::knowledge::form::Form;
+use crate::provider::builtin::source::{NodeIndex, Source};
+
+/// A place of a file at one level of detail.
+pub struct Site<'m> {
+    marks: &'m Marks<'m, 'm>,
+    pub node: NodeIndex,
+    pub detail: Detail,
+    /// [`super::form_digest`] of its form. Forms that differ may have the same in a file that was made for it: whoever
+    /// reports something compares [`Site::form`].
+    pub digest: u64,
+    /// Of its form.
+    pub tokens: usize,
+    /// From its start to where its first block begins.
+    pub lines: LineRange,
+}
+
+impl Site<'_> {
+    pub fn form(&self) -> Form {
+        form(self.marks, self.node, self.detail).unwrap_or_default()
+    }
+}
+
+/// Calls `each` with the sites whose lines are among those asked for, all when none are given, in document order; a site
+/// comes once per level at which its form differs.
+pub fn sites(source: &Source<'_>, within: Option<&[LineRange]>, each: &mut dyn FnMut(&Site<'_>)) {
+    let marks = Marks::new(source);
+    let is_wanted = |lines: LineRange| within.is_none_or(|within| within.iter().any(|range| range.overlaps(lines)));
+    let mut numbers = Numbers::default();
+    let mut at = 0;
+    while at < source.nodes.len() {
+        let node = &source.nodes[at];
+        let next = at + 1;
+        if !is_wanted(LineRange::new(node.row + 1, node.end_row + 1)) || marks.mark(at) != Mark::Inside {
+            at = node.end_index as usize;
+            continue;
+        }
+        if is_site(&marks, at) {
+            let mut before = None;
+            for detail in Detail::ALL {
+                let Some(Digest { digest, tokens, head }) = site_digest(&marks, at, detail, &mut numbers) else {
+                    continue;
+                };
+                let lines = LineRange::new(node.row + 1, (source.nodes[head].end_row + 1).max(node.row + 1));
+                if tokens >= MIN_TOKENS && before != Some(digest) && is_wanted(lines) {
+                    each(&Site { marks: &marks, node: at, detail, digest, tokens, lines });
+                }
+                before = Some(digest);
+            }
+        }
+        at = next;
+    }
+}
+
+/// Whether forms are made of a node: a statement or an expression that was understood, with what is around it.
+pub(super) fn is_site(marks: &Marks<'_, '_>, node: NodeIndex) -> bool {
+    let bits = marks.bits(node);
+    bits & (EXPRESSION | STATEMENT) != 0
+        && bits & (BLOCK | BRACKETS | ITEM) == 0
+        && marks.mark(node) == Mark::Inside
+        && is_understood(marks, node)
+}
+
+/// Whether the parser understood the statement that a node is in, and those beside it.
+fn is_understood(marks: &Marks<'_, '_>, node: NodeIndex) -> bool {
+    let nodes = &marks.source.nodes;
+    if !marks.is_broken(0) {
+        return true;
+    }
+    let mut at = node;
+    while !marks.is_broken(at) {
+        let Some(parent) = marks.parent(at) else { return true };
+        if marks.is(at, STATEMENT) || marks.is(parent, LIST | BLOCK) {
+            let after = nodes[at].end_index as usize;
+            let is_last = after == nodes[parent].end_index as usize;
+            let before = marks.source.sibling_before(at);
+            return !nodes[parent].is_error()
+                && (is_last || !marks.is_broken(after))
+                && before.is_none_or(|before| !marks.is_broken(before));
+        }
+        at = parent;
+    }
+    false
+}
+
+/// The canonical form of a node.
+pub(super) fn form(marks: &Marks<'_, '_>, node: NodeIndex, detail: Detail) -> Option<Form> {
+    let mut tokens = Vec::new();
+    let is_whole = write(marks, node, detail, &[], &mut Numbers::default(), &mut tokens);
+    is_whole.then(|| Form::new(tokens).ok()).flatten()
+}
+
+/// The form of the smallest site that all code of these lines is in. `None` where there is no code, more than a statement, or
+/// nothing that says something.
+pub fn place(source: &Source<'_>, lines: LineRange) -> Option<Form> {
+    let marks = Marks::new(source);
+    let wanted = lines.start.saturating_sub(1)..=lines.end.saturating_sub(1);
+    let is_leaf = |node: &NodeIndex| marks.mark(*node) != Mark::Inside && marks.mark(*node) != Mark::Skipped;
+    let mut leaves = Vec::new();
+    let mut at = 0;
+    while at < source.nodes.len() {
+        let node = &source.nodes[at];
+        let is_outside = node.end_row < *wanted.start() || node.row > *wanted.end();
+        if is_outside || is_leaf(&at) || marks.mark(at) == Mark::Skipped {
+            if !is_outside && is_leaf(&at) {
+                leaves.push(at);
+            }
+            at = node.end_index as usize;
+        } else {
+            at += 1;
+        }
+    }
+    // A line that is only the end of a block is about no code.
+    let (first, last) = (*leaves.first()?, *leaves.last()?);
+    let mut node = first;
+    while (source.nodes[node].end_index as usize) <= last || !is_site(&marks, node) {
+        node = marks.parent(node)?;
+        if marks.is(node, BLOCK) {
+            return None;
+        }
+    }
+    Detail::ALL.into_iter().filter_map(|detail| form(&marks, node, detail)).find(super::says_something)
+}

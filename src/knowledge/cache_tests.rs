@@ -1,0 +1,304 @@
+use super::*;
+use crate::knowledge::test_support::{at, pattern};
+
+const PYTHON: Language = Language::Python;
+
+fn cache() -> (tempfile::TempDir, Cache) {
+    let home = tempfile::tempdir().expect("a folder");
+    let cache = Cache::open(home.path().join("knowledge_cache"));
+    (home, cache)
+}
+
+fn form(text: &str) -> Form {
+    text.parse().expect("a form")
+}
+
+/// A mistake that is none of the base.
+fn seen(source: &str) -> Observation {
+    Observation {
+        language: PYTHON,
+        stance: Stance::Mistake,
+        broken: form("if VARIABLE < NUMBER : BODY"),
+        fixed: form("if VARIABLE <= NUMBER : BODY"),
+        edit: EditKind::WrongOperator,
+        kind: Kind::Correctness,
+        evidence: Evidence::History,
+        source: source.to_owned(),
+        at: at(-1),
+    }
+}
+
+fn learned(cache: &Cache) -> Vec<Pattern> {
+    let mut patterns = cache.patterns(PYTHON).expect("patterns");
+    patterns.retain(|pattern| pattern.origin != Origin::Base);
+    patterns
+}
+
+fn the_one(cache: &Cache) -> Pattern {
+    let patterns = learned(cache);
+    assert_eq!(patterns.len(), 1, "{patterns:#?}");
+    patterns[0].clone()
+}
+
+fn from_elsewhere(broken: &str, origin: &str, frequency: u32) -> (Language, Pattern) {
+    let mut one = pattern("python", broken, "VARIABLE is VARIABLE_2");
+    one.counts = BTreeMap::from([(origin.to_owned(), Count { frequency, ..Count::default() })]);
+    one.origin = Origin::Imported;
+    (PYTHON, one)
+}
+
+#[test]
+fn what_was_seen_counts_once_a_source() {
+    let (_home, cache) = cache();
+    let first = cache.learn(&[seen("commit 1"), seen("commit 1"), seen("commit 2")], at(0)).expect("learned");
+    assert_eq!(first, Learned { new: 1, again: 1, counted: 1, ..Learned::default() });
+    let again = Cache::open(&cache.folder).learn(&[seen("commit 2"), seen("commit 3")], at(1)).expect("learned");
+    assert_eq!(again, Learned { again: 1, counted: 1, ..Learned::default() });
+    let one = the_one(&cache);
+    assert_eq!((one.count().frequency, one.origin, one.evidence), (3, Origin::Learned, Evidence::History));
+    assert_eq!((one.first_seen, one.last_seen), (at(-1), at(-1)));
+    assert!(one.counts.keys().all(|origin| is_origin(origin)), "{:?}", one.counts);
+}
+
+#[test]
+fn what_the_gate_refuses_is_not_written_anywhere() {
+    let (_home, cache) = cache();
+    let mut of_somebody = seen("commit 1");
+    of_somebody.broken = form("if secret_name < NUMBER : BODY");
+    let empty = Observation { broken: Form::default(), ..seen("commit 1") };
+    let learned = cache.learn(&[of_somebody, empty], at(0)).expect("learned");
+    assert_eq!(learned, Learned { refused: 2, ..Learned::default() });
+    assert!(!cache.folder.exists(), "nothing was made");
+}
+
+#[test]
+fn better_evidence_and_other_kinds_are_kept() {
+    let (_home, cache) = cache();
+    let addressed =
+        Observation { evidence: Evidence::Addressed, kind: Kind::Security, at: at(-5), ..seen("finding 1") };
+    cache.learn(&[seen("commit 1"), addressed, seen("commit 2")], at(0)).expect("learned");
+    let one = the_one(&cache);
+    assert_eq!((one.evidence, one.kind, one.related), (Evidence::Addressed, Kind::Correctness, vec![Kind::Security]));
+    assert_eq!((one.first_seen, one.last_seen), (at(-5), at(-1)));
+}
+
+#[test]
+fn the_opposite_is_a_failure() {
+    let (_home, cache) = cache();
+    let gone = Observation { fixed: Form::default(), edit: EditKind::NeedlessStatement, ..seen("commit 1") };
+    let dismissed = Observation { stance: Stance::FalseAlarm, source: "finding 1".to_owned(), ..gone.clone() };
+    cache.learn(&[gone, dismissed], at(0)).expect("learned");
+    let one = the_one(&cache);
+    assert_eq!((one.stance, one.count()), (Stance::Mistake, Count { frequency: 1, successes: 0, failures: 1 }));
+}
+
+#[test]
+fn outcomes_count_once_and_by_month() {
+    let (_home, cache) = cache();
+    cache.learn(&[seen("commit 1")], at(0)).expect("learned");
+    let happened = |outcome, source: &str| Happened {
+        language: PYTHON,
+        pattern: the_one(&cache).id,
+        outcome,
+        source: source.to_owned(),
+    };
+    let all = [happened(Outcome::Success, "f 1"), happened(Outcome::Success, "f 1"), happened(Outcome::Failure, "f 2")];
+    assert_eq!(cache.record_outcomes(&all, at(0)).expect("recorded"), 2);
+    assert_eq!(cache.record_outcomes(&[happened(Outcome::Success, "f 3")], at(40)).expect("recorded"), 1);
+    let unknown = Happened { pattern: PatternId::of("python", "a", "b"), ..happened(Outcome::Success, "f 4") };
+    assert_eq!(cache.record_outcomes(&[unknown], at(40)).expect("recorded"), 0);
+    let one = the_one(&cache);
+    assert_eq!(one.count(), Count { frequency: 1, successes: 2, failures: 1 });
+    let months: Vec<_> = one.months.into_iter().collect();
+    let month = |successes, failures| Month { successes, failures };
+    assert_eq!(months, [("2026-11".to_owned(), month(1, 1)), ("2026-12".to_owned(), month(1, 0))]);
+}
+
+#[test]
+fn months_are_kept_for_two_years() {
+    let (_home, cache) = cache();
+    cache.learn(&[seen("commit 1")], at(0)).expect("learned");
+    let id = the_one(&cache).id;
+    for month in 0..30 {
+        let source = format!("f {month}");
+        let happened = Happened { language: PYTHON, pattern: id.clone(), outcome: Outcome::Success, source };
+        cache.record_outcomes(&[happened], at(month * 31)).expect("recorded");
+    }
+    let one = the_one(&cache);
+    assert_eq!((one.months.len(), one.count().successes), (MOST_MONTHS, 30));
+    assert!(!one.months.contains_key("2026-11"));
+}
+
+#[test]
+fn what_is_forgotten_stays_so() {
+    let (_home, cache) = cache();
+    cache.learn(&[seen("commit 1")], at(0)).expect("learned");
+    let one = the_one(&cache);
+    assert_eq!(cache.forget(PYTHON, std::slice::from_ref(&one.id), at(0)).expect("forgotten"), 1);
+    assert_eq!(cache.forget(PYTHON, std::slice::from_ref(&one.id), at(1)).expect("forgotten before"), 0);
+    let learned_again = cache.learn(&[seen("commit 2")], at(1)).expect("learned");
+    assert_eq!(learned_again, Learned { forgotten: 1, ..Learned::default() });
+    let merged = cache.merge(&[(PYTHON, one.clone())], at(1)).expect("merged");
+    assert_eq!(merged, Merged { forgotten: 1, ..Merged::default() });
+    assert!(learned(&cache).is_empty());
+    assert_eq!(cache.forgotten(PYTHON).expect("tombstones"), BTreeMap::from([(one.id, at(0))]));
+}
+
+#[test]
+fn what_is_not_known_is_not_forgotten() {
+    let (_home, cache) = cache();
+    cache.learn(&[seen("commit 1")], at(0)).expect("learned");
+    let ids = [the_one(&cache).id, PatternId::of("python", "a", "b")];
+    assert!(matches!(cache.forget(PYTHON, &ids, at(0)), Err(KnowledgeError::NoPattern { .. })));
+    the_one(&cache);
+}
+
+#[test]
+fn the_base_is_counted_muted_and_forgotten_here() {
+    let (_home, cache) = cache();
+    let base = &base::patterns(PYTHON)[0];
+    let own = |cache: &Cache| cache.patterns(PYTHON).expect("patterns").into_iter().find(|one| one.id == base.id);
+    assert_eq!(own(&cache).as_ref().map(Pattern::count), Some(base.count()));
+    let (broken, fixed) = base.forms().expect("forms");
+    let observation = Observation { broken, fixed, edit: base.edit, kind: base.kind, ..seen("commit 1") };
+    cache.learn(&[observation], at(0)).expect("learned");
+    let one = own(&cache).expect("it is there");
+    assert_eq!((one.count().frequency, one.origin, one.evidence), (2, Origin::Base, Evidence::Curated));
+    assert_eq!((&one.description, one.first_seen), (&base.description, at(-1)));
+    assert_eq!(cache.mute(PYTHON, std::slice::from_ref(&base.id), MuteAction::Mute, at(0)).expect("muted"), 1);
+    assert_eq!(cache.mute(PYTHON, std::slice::from_ref(&base.id), MuteAction::Mute, at(0)).expect("is so"), 0);
+    assert!(own(&cache).is_some_and(|one| one.muted));
+    assert_eq!(cache.mute(PYTHON, std::slice::from_ref(&base.id), MuteAction::Unmute, at(0)).expect("unmuted"), 1);
+    cache.matched(PYTHON, std::slice::from_ref(&base.id), at(3)).expect("matched");
+    assert!(own(&cache).is_some_and(|one| !one.muted && one.last_matched == Some(at(3))));
+    cache.forget(PYTHON, std::slice::from_ref(&base.id), at(0)).expect("forgotten");
+    assert_eq!(own(&cache), None);
+}
+
+#[test]
+fn what_says_nothing_more_than_the_base_is_not_kept() {
+    let (_home, cache) = cache();
+    let id = std::slice::from_ref(&base::patterns(PYTHON)[0].id);
+    cache.mute(PYTHON, id, MuteAction::Mute, at(0)).expect("muted");
+    cache.mute(PYTHON, id, MuteAction::Unmute, at(0)).expect("unmuted");
+    assert_eq!(cache.read(PYTHON).expect("a document").patterns.len(), 0);
+}
+
+#[test]
+fn merging_is_the_larger_of_each_origin() {
+    let (_home, cache) = cache();
+    let (a, b) = ("m_01jd3z8q6m7s5v2k4t9xwb1c0a", "m_01jd3z8q6m7s5v2k4t9xwb1c0b");
+    let merge = |origin, frequency| {
+        let from = from_elsewhere("VARIABLE == VARIABLE_2", origin, frequency);
+        cache.merge(&[from], at(0)).expect("merged")
+    };
+    assert_eq!(merge(a, 3), Merged { new: 1, ..Merged::default() });
+    assert_eq!(merge(a, 3), Merged { unchanged: 1, ..Merged::default() });
+    assert_eq!(merge(a, 2), Merged { unchanged: 1, ..Merged::default() });
+    assert_eq!(merge(b, 4), Merged { more: 1, ..Merged::default() });
+    assert_eq!((the_one(&cache).count().frequency, the_one(&cache).origin), (7, Origin::Imported));
+}
+
+#[test]
+fn a_language_has_a_thousand_patterns_at_most() {
+    let (_home, cache) = cache();
+    // Numbers of arguments in different places: all forms differ.
+    let broken = |n: usize| {
+        let bits: Vec<&str> = (0..11).map(|bit| if n >> bit & 1 == 0 { "NUMBER" } else { "STRING" }).collect();
+        form(&format!("FUNCTION_NAME ( {} )", bits.join(" , ")))
+    };
+    let all: Vec<Observation> = (0..MOST_PATTERNS + 50)
+        .map(|n| Observation { broken: broken(n), fixed: form("VARIABLE"), source: n.to_string(), ..seen("") })
+        .collect();
+    let often = |source: &str| Observation { source: source.to_owned(), ..all[0].clone() };
+    let mut observations = all.clone();
+    observations.extend([often("x"), often("y"), often("z")]);
+    let result = cache.learn(&observations, at(0)).expect("learned");
+    assert_eq!((result.new, result.evicted), (MOST_PATTERNS + 50, 50));
+    let kept = learned(&cache);
+    assert_eq!(kept.len(), MOST_PATTERNS);
+    assert!(kept.iter().any(|one| one.count().frequency == 4), "what was seen often stays");
+    // What was counted before does not come back as something new.
+    assert_eq!(cache.learn(&all, at(0)).expect("learned").counted, all.len());
+}
+
+#[test]
+fn a_damaged_file_is_set_aside_and_said_once() {
+    let (_home, cache) = cache();
+    cache.learn(&[seen("commit 1")], at(0)).expect("learned");
+    for (n, damage) in ["", "{\"version\":1,\"patterns\":[", "\u{0}"].into_iter().enumerate() {
+        fs::write(cache.path(PYTHON), damage).expect("damaged");
+        assert!(learned(&cache).is_empty());
+        assert_eq!(cache.notices().len(), 1, "{damage:?}");
+        assert!(learned(&cache).is_empty() && cache.notices().is_empty());
+        let name = if n == 0 { ".damaged".to_owned() } else { format!(".damaged-{}", n + 1) };
+        let aside = cache.folder.join(format!("python{SUFFIX}{name}"));
+        assert_eq!(fs::read_to_string(aside).expect("it is kept"), damage);
+        cache.learn(&[seen(&format!("commit {n}"))], at(0)).expect("learned anew");
+        the_one(&cache);
+    }
+}
+
+#[test]
+fn a_newer_file_is_left_alone() {
+    let (_home, cache) = cache();
+    files::make_folder(&cache.folder).expect("a folder");
+    let newer = "{\"version\":2,\"knowledge\":{}}";
+    fs::write(cache.path(PYTHON), newer).expect("written");
+    for error in [cache.patterns(PYTHON).err(), cache.learn(&[seen("commit 1")], at(0)).err()] {
+        assert!(matches!(error, Some(KnowledgeError::Store(StoreError::Newer { found: 2, .. }))), "{error:?}");
+    }
+    assert_eq!(fs::read_to_string(cache.path(PYTHON)).expect("it is there"), newer);
+}
+
+#[test]
+fn wiping_leaves_nothing() {
+    let (_home, cache) = cache();
+    assert_eq!(cache.wipe().expect("nothing to wipe"), 0);
+    cache.learn(&[seen("commit 1")], at(0)).expect("learned");
+    let one = the_one(&cache);
+    cache.forget(PYTHON, std::slice::from_ref(&one.id), at(0)).expect("forgotten");
+    fs::write(cache.path(Language::Go), "damaged").expect("written");
+    cache.patterns(Language::Go).expect("set aside");
+    fs::write(cache.folder.join(".tmp-left"), "by a kill").expect("written");
+    fs::write(cache.folder.join("mine.txt"), "the user's").expect("written");
+    assert!(cache.wipe().expect("wiped") >= 5);
+    let mut left: Vec<_> = fs::read_dir(&cache.folder)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["lock", "mine.txt"]);
+    assert_eq!(fs::metadata(cache.folder.join("lock")).expect("a file").len(), 0);
+    assert_eq!(cache.learn(&[seen("commit 1")], at(0)).expect("learned").new, 1, "tombstones and digests are gone");
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_can_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_home, cache) = cache();
+    cache.learn(&[seen("commit 1")], at(0)).expect("learned");
+    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode(&cache.folder), 0o700);
+    for entry in fs::read_dir(&cache.folder).expect("the folder") {
+        let path = entry.expect("an entry").path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
+#[test]
+fn threads_that_learn_at_once_lose_nothing() {
+    let (_home, cache) = cache();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let cache = &cache;
+            scope.spawn(move || {
+                for n in 0..10 {
+                    cache.learn(&[seen(&format!("commit {thread} {n}"))], at(0)).expect("learned");
+                }
+            });
+        }
+    });
+    assert_eq!(the_one(&cache).count().frequency, 40);
+}

@@ -1,0 +1,240 @@
+//! Where one-line fixes come from: a folder of tasks with their solutions, or the history of a repository.
+//!
+//! Invariants: cases are in the order of time, as far as the source tells; only what names them is held, a case's text
+//! is read when it is asked for. Nothing that is read is written anywhere.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::EvaluateError;
+use crate::git::Repo;
+use crate::provider::builtin::language::Language;
+
+/// Larger files are no cases, in bytes: nobody wrote them by hand.
+const MAX_BYTES: u64 = 1 << 20;
+/// Of a repository's fixes the newest part that is the test: one in so many.
+const TEST_PART: usize = 4;
+
+/// A fix of one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    pub language: Language,
+    pub before: Vec<u8>,
+    pub after: Vec<u8>,
+    /// The line that was fixed, from 1.
+    pub line: u32,
+}
+
+/// What names a case.
+#[derive(Debug, Clone)]
+enum Place {
+    Task { task: PathBuf, solution: PathBuf },
+    Fix { path: String, before: String, after: String, line: u32 },
+}
+
+/// The cases of a source, oldest first, and where the later part begins.
+pub struct Cases {
+    places: Vec<Place>,
+    split: usize,
+    language: Language,
+    repo: Option<Mutex<Repo>>,
+}
+
+/// Which part of a source is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Learn from the earlier part, ask about the later one.
+    Test,
+    /// The later part is put away; of the earlier one the later part is asked about. For tuning.
+    Validation,
+}
+
+impl Cases {
+    /// The tasks in a folder of CodRep's layout: `Tasks/N.txt` has the fixed line, an empty line and the file before;
+    /// `Solutions/N.txt` has the number of the line that was replaced, from 1. Of several folders of tasks the one with
+    /// the largest number is the later part; of one, the last quarter of its tasks is.
+    pub fn of_folder(folder: &Path, language: Language, part: Part) -> Result<Self, EvaluateError> {
+        let mut datasets = datasets(folder)?;
+        if part == Part::Validation && datasets.len() > 2 {
+            datasets.pop();
+        }
+        let mut places = Vec::new();
+        let mut starts = Vec::new();
+        for dataset in &datasets {
+            starts.push(places.len());
+            for name in numbered(&dataset.join("Tasks"))? {
+                let (task, solution) = (dataset.join("Tasks").join(&name), dataset.join("Solutions").join(&name));
+                places.push(Place::Task { task, solution });
+            }
+        }
+        let last = starts.last().copied().filter(|start| *start > 0);
+        Self { places, split: 0, language, repo: None }.divided(last, part, folder)
+    }
+
+    /// The fixes of one line in a repository's history up to `tip`: commits that say they fix something, and of their
+    /// files those of which they replace one line by one other. The newest quarter is the later part.
+    pub fn of_repository(repo: Repo, tip: &str, commits: usize, part: Part) -> Result<Self, EvaluateError> {
+        let mut places = Vec::new();
+        let is_code = |path: &str| Language::detect(path, b"").is_some();
+        for ancestor in repo.ancestors(tip, commits)? {
+            let [parent] = ancestor.parents.as_slice() else { continue };
+            if !repo.message(&ancestor.commit).is_some_and(|message| says_fix(&message)) {
+                continue;
+            }
+            for change in repo.past(&ancestor.commit, MAX_FILES, &is_code)? {
+                let [hunk] = change.hunks.as_slice() else { continue };
+                if hunk.place.old_lines == 1 && hunk.place.new_lines == 1 {
+                    let (before, after) = (parent.clone(), ancestor.commit.clone());
+                    places.push(Place::Fix { path: change.path, before, after, line: hunk.place.old_start });
+                }
+            }
+        }
+        places.reverse();
+        let root = repo.root();
+        Self { places, split: 0, language: Language::Java, repo: Some(Mutex::new(repo)) }.divided(None, part, &root)
+    }
+
+    fn divided(mut self, last: Option<usize>, part: Part, source: &Path) -> Result<Self, EvaluateError> {
+        let split = |count: usize| count - count / TEST_PART;
+        match (last, part) {
+            (Some(last), _) => self.split = last,
+            (None, Part::Test) => self.split = split(self.places.len()),
+            (None, Part::Validation) => {
+                self.places.truncate(split(self.places.len()));
+                self.split = split(self.places.len());
+            }
+        }
+        if self.split == 0 || self.split == self.places.len() {
+            return Err(EvaluateError::TooFew { source_path: source.to_owned(), cases: self.places.len() });
+        }
+        Ok(self)
+    }
+
+    /// The numbers of the cases to learn from.
+    pub fn earlier(&self) -> std::ops::Range<usize> {
+        0..self.split
+    }
+
+    /// The numbers of the cases to ask about.
+    pub fn later(&self) -> std::ops::Range<usize> {
+        self.split..self.places.len()
+    }
+
+    /// A case; none if it is not what it should be: no such line, too large, of no language.
+    pub fn read(&self, number: usize) -> Option<Case> {
+        match self.places.get(number)? {
+            Place::Task { task, solution } => read_task(&bounded(task)?, &bounded(solution)?, self.language),
+            Place::Fix { path, before, after, line } => {
+                let repo = self.repo.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+                let text = |commit: &str| repo.file_at(commit, path).ok().flatten();
+                let (before, after) = (text(before)?, text(after)?);
+                let language = Language::detect(path, &before).filter(|_| before.len() as u64 <= MAX_BYTES)?;
+                Some(Case { language, before, after, line: *line })
+            }
+        }
+    }
+}
+
+/// Commits that change more files are no fixes of one thing.
+const MAX_FILES: usize = 10;
+
+fn says_fix(message: &str) -> bool {
+    let subject = message.lines().next().unwrap_or("").to_lowercase();
+    subject
+        .split(|c: char| !c.is_alphanumeric())
+        .any(|word| matches!(word, "fix" | "fixes" | "fixed" | "bug" | "bugfix"))
+}
+
+fn bounded(path: &Path) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    fs::File::open(path).ok()?.take(MAX_BYTES + 1).read_to_end(&mut text).ok()?;
+    (text.len() as u64 <= MAX_BYTES).then_some(text)
+}
+
+fn read_task(task: &[u8], solution: &[u8], language: Language) -> Option<Case> {
+    let line: u32 = std::str::from_utf8(solution).ok()?.trim().parse().ok()?;
+    let (fixed, rest) = task.split_at(memchr::memchr(b'\n', task)?);
+    let before = &rest[1..];
+    let before = before.strip_prefix(b"\n").or_else(|| before.strip_prefix(b"\r\n"))?;
+    let mut start = 0;
+    for _ in 1..line {
+        start += memchr::memchr(b'\n', before.get(start..)?)? + 1;
+    }
+    let end = start + memchr::memchr(b'\n', before.get(start..)?).unwrap_or(before.len() - start);
+    let old = &before[start..end];
+    let indent = old.len() - old.trim_ascii_start().len();
+    let after = [&before[..start + indent], fixed.trim_ascii(), &before[end..]].concat();
+    Some(Case { language, before: before.to_vec(), after, line }).filter(|_| !old.trim_ascii().is_empty())
+}
+
+/// The folders that have tasks: this one, or those in it or in its `Datasets`, by number.
+fn datasets(folder: &Path) -> Result<Vec<PathBuf>, EvaluateError> {
+    let has_tasks = |folder: &Path| folder.join("Tasks").is_dir() && folder.join("Solutions").is_dir();
+    if has_tasks(folder) {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let inner = Some(folder.join("Datasets")).filter(|inner| inner.is_dir()).unwrap_or_else(|| folder.to_owned());
+    let all = numbered(&inner)?.into_iter().map(|name| inner.join(name)).filter(|folder| has_tasks(folder)).collect();
+    Ok(all)
+}
+
+/// The names in a folder by the number in them, then by themselves.
+fn numbered(folder: &Path) -> Result<Vec<String>, EvaluateError> {
+    let failed = |error| EvaluateError::Folder { path: folder.to_owned(), error };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        if let Ok(name) = entry.map_err(failed)?.file_name().into_string() {
+            let digits: String = name.chars().filter(char::is_ascii_digit).collect();
+            names.push((digits.parse::<u64>().unwrap_or(u64::MAX), name));
+        }
+    }
+    names.sort();
+    Ok(names.into_iter().map(|(_, name)| name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::inside(b"b();\n\nf();\n  a();\ng();\n", b"2", Some((2, "f();\n  b();\ng();\n")))]
+    #[case::the_last_line_without_an_end(b"b();\n\nf();\na();", b"2\n", Some((2, "f();\nb();")))]
+    #[case::behind_the_end(b"b();\n\nf();\n", b"9", None)]
+    #[case::a_blank_line(b"b();\n\nf();\n\n", b"2", None)]
+    #[case::no_number(b"b();\n\nf();\n", b"x", None)]
+    #[case::no_empty_line(b"b();\nf();\n", b"1", None)]
+    fn tasks(#[case] task: &[u8], #[case] solution: &[u8], #[case] expected: Option<(u32, &str)>) {
+        let case = read_task(task, solution, Language::Java);
+        let expected = expected.map(|(line, after)| (line, after.as_bytes().to_vec()));
+        assert_eq!(case.map(|case| (case.line, case.after)), expected);
+    }
+
+    #[test]
+    fn the_last_dataset_is_the_test_and_validation_never_sees_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for dataset in [1, 2, 10] {
+            for name in ["Tasks", "Solutions"] {
+                let inner = folder.path().join(format!("Datasets/Dataset{dataset}/{name}"));
+                fs::create_dir_all(&inner).expect("a folder");
+                for task in 1..=dataset {
+                    let text = if name == "Tasks" { "b();\n\na();\n" } else { "1" };
+                    fs::write(inner.join(format!("{task}.txt")), text).expect("a file");
+                }
+            }
+        }
+        let parts = |part| {
+            let cases = Cases::of_folder(folder.path(), Language::Java, part).expect("cases");
+            (cases.earlier(), cases.later())
+        };
+        assert_eq!(parts(Part::Test), (0..3, 3..13));
+        assert_eq!(parts(Part::Validation), (0..1, 1..3));
+        let one =
+            Cases::of_folder(&folder.path().join("Datasets/Dataset10"), Language::Java, Part::Test).expect("cases");
+        assert_eq!((one.earlier(), one.later()), (0..8, 8..10));
+        assert!(one.read(9).is_some_and(|case| case.after == b"b();\n"));
+    }
+}

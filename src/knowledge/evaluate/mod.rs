@@ -1,0 +1,450 @@
+//! How well learned patterns point at buggy lines, measured on fixes of one line.
+//!
+//! A source's fixes are in the order of time. From the earlier part patterns are learned, and how telling each is; of
+//! every fix of the later part the lines of the file before it are ranked. Of a ranking is measured how often the line
+//! that was fixed is among its first five. Beside the patterns stand
+//!
+//! - *chance*: five different lines of code, drawn blindly: five by their number, the mean over the cases. A line is one
+//!   of code when code begins on it; blank lines and comments are none, a bracket by itself is one;
+//! - *trigrams*: the lines that surprise a model of three tokens most, trained on the files of the learning part;
+//! - *1,000 patterns*: only as many as a language's store keeps, the most frequent ones.
+//!
+//! A small file cannot tell much: of twenty lines chance has a quarter. So all figures are told by size of file as well.
+//!
+//! Invariants: nothing of the later part is learned from; a later case is passed over when its file before or after, or its
+//! pair of lines, is in the earlier part; equal sources give equal figures.
+
+pub mod cases;
+mod file;
+mod ngram;
+mod weigh;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use self::cases::{Case, Cases};
+use self::file::{FormNumber, code_lines, forms, key, tokens};
+use self::ngram::{NumberMap, Trigrams};
+use self::weigh::Weights;
+use super::abstraction::{edits, form_digest};
+use super::form::{Form, Token};
+use super::gate;
+use crate::domain::PatternId;
+use crate::git::GitError;
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::Parsers;
+
+/// Places in a file that a ranking has.
+pub const PLACES: usize = 5;
+/// Patterns of a language that are kept, as in the store.
+pub const KEPT: usize = 1_000;
+/// Where sizes of files are told apart, in lines of code. Own.
+pub const SIZES: [usize; 3] = [50, 100, 300];
+/// Cases that are read at once, by all threads together.
+const AT_ONCE: usize = 256;
+
+/// Why nothing could be measured.
+#[derive(Debug, Error)]
+pub enum EvaluateError {
+    #[error("{}: {cases} fixes of one line are too few to learn from some and to ask about others", source_path.display())]
+    TooFew { source_path: PathBuf, cases: usize },
+    #[error("cannot read the folder {}: {error}", path.display())]
+    Folder { path: PathBuf, error: std::io::Error },
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// How much is looked at; spread evenly over the cases.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Cases to learn from, at most.
+    pub learn: usize,
+    /// Cases to ask about, at most.
+    pub ask: usize,
+    /// Files that the trigrams are trained on, at most: they grow with every file.
+    pub trigram_files: usize,
+}
+
+/// How often the line was among the first five, and of how many cases.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Hits {
+    pub cases: usize,
+    /// Expected, of chance.
+    pub hits: f64,
+}
+
+impl Hits {
+    fn add(&mut self, hits: f64) {
+        self.cases += 1;
+        self.hits += hits;
+    }
+
+    /// 0 to 1; 0 of no cases.
+    pub fn rate(&self) -> f64 {
+        self.hits / self.cases.max(1) as f64
+    }
+}
+
+/// The figures of one ranking: of all cases, and by size of file in the order of [`SIZES`], smaller than the first of them
+/// first.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Row {
+    pub all: Hits,
+    pub by_size: [Hits; SIZES.len() + 1],
+}
+
+impl Row {
+    fn add(&mut self, lines: usize, hits: f64) {
+        self.all.add(hits);
+        self.by_size[SIZES.partition_point(|size| *size <= lines)].add(hits);
+    }
+}
+
+/// What was learned of one language.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Learned {
+    /// Fixes that were read, and of these those that taught something.
+    pub fixes: usize,
+    pub telling: usize,
+    pub patterns: usize,
+    /// Different broken forms.
+    pub forms: usize,
+    /// Patterns with a token that is neither the language's, nor a placeholder, nor in the list.
+    pub leaks: usize,
+}
+
+/// What was measured of one source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    pub learned: Learned,
+    /// Later cases that were passed over because they are in the earlier part.
+    pub shared: usize,
+    /// Later cases that are none: their file cannot be parsed, or the line has no code.
+    pub unread: usize,
+    pub patterns: Row,
+    pub kept: Row,
+    pub trigrams: Row,
+    pub chance: Row,
+}
+
+/// Measures one source. `progress` is told of what is done, now and then.
+pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)) -> Measured {
+    let earlier = spread(cases.earlier(), plan.learn);
+    let later = spread(cases.later(), plan.ask);
+    let (book, seen) = Book::learn(cases, &earlier, progress);
+    let mut learned = Learned { fixes: earlier.len(), ..book.learned };
+    let all = Known::new(&book.patterns);
+    let kept = Known::new(&book.patterns[..KEPT.min(book.patterns.len())]);
+    (learned.patterns, learned.forms) = (book.patterns.len(), all.numbers.len());
+    drop(book);
+    let (mut all, mut kept) = (all, kept);
+    weigh(cases, &earlier, &mut [&mut all, &mut kept], progress);
+    let trigrams = train(cases, &spread(cases.earlier(), plan.trigram_files.min(plan.learn)), progress);
+
+    let mut measured = Measured {
+        learned,
+        shared: 0,
+        unread: 0,
+        patterns: Row::default(),
+        kept: Row::default(),
+        trigrams: Row::default(),
+        chance: Row::default(),
+    };
+    let mut asked = 0;
+    let ask = |parsers: &mut Parsers, case: Case| asked_about(parsers, &case, &seen, [&all, &kept], &trigrams);
+    in_order(cases, &later, &ask, &mut |answer| {
+        match answer {
+            Answer::Shared => measured.shared += 1,
+            Answer::Unread => measured.unread += 1,
+            Answer::Asked { lines, patterns, kept, trigrams } => {
+                measured.patterns.add(lines, f64::from(u8::from(patterns)));
+                measured.kept.add(lines, f64::from(u8::from(kept)));
+                measured.trigrams.add(lines, f64::from(u8::from(trigrams)));
+                measured.chance.add(lines, (PLACES as f64 / lines as f64).min(1.0));
+            }
+        }
+        asked += 1;
+        if asked % AT_ONCE == 0 {
+            progress("cases asked about", asked);
+        }
+    });
+    measured
+}
+
+/// At most `most` of some numbers, evenly spread.
+fn spread(numbers: std::ops::Range<usize>, most: usize) -> Vec<usize> {
+    let (all, most) = (numbers.len(), most.min(numbers.len()));
+    (0..most).map(|at| numbers.start + at * all / most).collect()
+}
+
+/// Works on cases with all processors and hands over what comes of them in their order; cases that cannot be read are
+/// left out.
+fn in_order<T: Send>(
+    cases: &Cases,
+    numbers: &[usize],
+    work: &(impl Fn(&mut Parsers, Case) -> T + Sync),
+    each: &mut dyn FnMut(T),
+) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let mut parsers: Vec<Parsers> = (0..threads).map(|_| Parsers::default()).collect();
+    for numbers in numbers.chunks(AT_ONCE) {
+        let mut done: Vec<Option<T>> = numbers.iter().map(|_| None).collect();
+        let share = numbers.len().div_ceil(threads);
+        std::thread::scope(|scope| {
+            for ((numbers, done), parsers) in numbers.chunks(share).zip(done.chunks_mut(share)).zip(&mut parsers) {
+                scope.spawn(move || {
+                    for (number, done) in numbers.iter().zip(done) {
+                        *done = cases.read(*number).map(|case| work(parsers, case));
+                    }
+                });
+            }
+        });
+        done.into_iter().flatten().for_each(&mut *each);
+    }
+}
+
+/// What of the earlier part the later one must not share, as hashes.
+#[derive(Default)]
+struct Seen(HashSet<u64>);
+
+impl Seen {
+    fn keys(case: &Case) -> [u64; 3] {
+        let line = |text: &[u8]| -> Vec<u8> {
+            let lines = text.split(|byte| *byte == b'\n').nth(case.line.saturating_sub(1) as usize);
+            lines.unwrap_or_default().split(u8::is_ascii_whitespace).collect::<Vec<_>>().concat()
+        };
+        let pair = [line(&case.before), line(&case.after)].join(&b'\n');
+        [hash(&case.before), hash(&case.after), hash(&pair)]
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let digest = blake3::hash(bytes);
+    let (first, _) = digest.as_bytes().split_at(8);
+    first.iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+}
+
+/// A pattern that was learned: language, broken and fixed form, and how many fixes taught it.
+struct Pattern {
+    language: Language,
+    broken: Form,
+    fixes: u32,
+}
+
+/// All patterns of the earlier part, the most frequent first.
+struct Book {
+    patterns: Vec<Pattern>,
+    learned: Learned,
+}
+
+impl Book {
+    fn learn(cases: &Cases, numbers: &[usize], progress: &mut dyn FnMut(&str, usize)) -> (Self, Seen) {
+        type Taught = ([u64; 3], Language, Vec<(Form, Form)>);
+        let work = |parsers: &mut Parsers, case: Case| -> Taught {
+            let edits = edits(parsers, case.language, &case.before, &case.after);
+            let forms = edits.into_iter().map(|edit| (edit.broken, edit.fixed)).collect();
+            (Seen::keys(&case), case.language, forms)
+        };
+        let (mut seen, mut learned, mut read) = (Seen::default(), Learned::default(), 0);
+        let mut patterns: HashMap<PatternId, Pattern> = HashMap::new();
+        in_order(cases, numbers, &work, &mut |(keys, language, edits)| {
+            seen.0.extend(keys);
+            learned.telling += usize::from(!edits.is_empty());
+            for (broken, fixed) in edits {
+                let id = PatternId::of(language.name(), &broken.to_string(), &fixed.to_string());
+                let pattern = patterns.entry(id).or_insert_with(|| {
+                    learned.leaks += usize::from(leaks(language, &broken) || leaks(language, &fixed));
+                    Pattern { language, broken, fixes: 0 }
+                });
+                pattern.fixes += 1;
+            }
+            read += 1;
+            if read % (4 * AT_ONCE) == 0 {
+                progress("fixes learned from", read);
+            }
+        });
+        let mut patterns: Vec<(PatternId, Pattern)> = patterns.into_iter().collect();
+        patterns.sort_by(|(id, pattern), (other, than)| than.fixes.cmp(&pattern.fixes).then_with(|| id.cmp(other)));
+        (Self { patterns: patterns.into_iter().map(|(_, pattern)| pattern).collect(), learned }, seen)
+    }
+}
+
+/// Whether a form has a token that is somebody's own.
+fn leaks(language: Language, form: &Form) -> bool {
+    let is_own = |token: &Token| {
+        let alone = Form::new(vec![token.clone()]);
+        matches!(token, Token::Kept(_)) && !alone.is_ok_and(|alone| gate::admit(language.name(), &alone).is_ok())
+    };
+    form.tokens().iter().any(is_own)
+}
+
+/// The broken forms of patterns by digest, and what each tells.
+struct Known {
+    numbers: NumberMap<u64, FormNumber>,
+    weights: Weights,
+}
+
+impl Known {
+    fn new(patterns: &[Pattern]) -> Self {
+        let mut numbers = NumberMap::default();
+        for pattern in patterns {
+            let next = numbers.len() as FormNumber;
+            numbers.entry(key(pattern.language, form_digest(&pattern.broken))).or_insert(next);
+        }
+        let weights = Weights::new(numbers.len());
+        Self { numbers, weights }
+    }
+}
+
+fn weigh(cases: &Cases, numbers: &[usize], known: &mut [&mut Known], progress: &mut dyn FnMut(&str, usize)) {
+    let mut weights: Vec<Weights> = known.iter().map(|known| known.weights.clone()).collect();
+    let work = |parsers: &mut Parsers, case: Case| {
+        let source = parsers.parse("", case.language, &case.before).ok()?;
+        let code = code_lines(&source).len();
+        let lines: Vec<_> = known.iter().map(|known| forms(&source, &known.numbers)).collect();
+        Some((lines, code, case.line))
+    };
+    let mut done = 0;
+    in_order(cases, numbers, &work, &mut |file| {
+        if let Some((lines, code, fixed)) = file {
+            for (lines, weights) in lines.iter().zip(&mut weights) {
+                weights.learn(lines, code.saturating_sub(lines.len()), fixed);
+            }
+        }
+        done += 1;
+        if done % (4 * AT_ONCE) == 0 {
+            progress("files weighed", done);
+        }
+    });
+    for (known, weights) in known.iter_mut().zip(weights) {
+        known.weights = weights;
+    }
+}
+
+fn train(cases: &Cases, numbers: &[usize], progress: &mut dyn FnMut(&str, usize)) -> Trigrams {
+    let mut model = Trigrams::default();
+    let work = |parsers: &mut Parsers, case: Case| {
+        let source = parsers.parse("", case.language, &case.before).ok()?;
+        let ends: Vec<Vec<u8>> = tokens(&source).map(|(_, token)| token.to_vec()).collect();
+        Some(ends)
+    };
+    let mut done = 0;
+    in_order(cases, numbers, &work, &mut |file| {
+        if let Some(tokens) = file {
+            model.learn(tokens.iter().map(Vec::as_slice));
+        }
+        done += 1;
+        if done % (4 * AT_ONCE) == 0 {
+            progress("files of the trigrams", done);
+        }
+    });
+    model
+}
+
+/// What came of one later case.
+enum Answer {
+    Shared,
+    Unread,
+    /// Whether each ranking has the line among its first places; `lines` are those of code.
+    Asked {
+        lines: usize,
+        patterns: bool,
+        kept: bool,
+        trigrams: bool,
+    },
+}
+
+fn asked_about(parsers: &mut Parsers, case: &Case, seen: &Seen, known: [&Known; 2], model: &Trigrams) -> Answer {
+    if Seen::keys(case).iter().any(|key| seen.0.contains(key)) {
+        return Answer::Shared;
+    }
+    let Ok(source) = parsers.parse("", case.language, &case.before) else { return Answer::Unread };
+    let code = code_lines(&source);
+    if code.binary_search(&case.line).is_err() {
+        return Answer::Unread;
+    }
+    let points_at = |known: &Known| known.weights.places(&forms(&source, &known.numbers), PLACES).contains(&case.line);
+    let mut lines: BTreeMap<u32, (f64, usize)> = BTreeMap::new();
+    let of: Vec<(u32, &[u8])> = tokens(&source).collect();
+    model.surprise(of.iter().map(|(_, token)| *token), &mut |at, nats| {
+        let (sum, count) = lines.entry(of[at].0).or_default();
+        (*sum, *count) = (*sum + nats, *count + 1);
+    });
+    let mut surprising: Vec<(f64, u32)> =
+        lines.into_iter().map(|(line, (sum, count))| (sum / count as f64, line)).collect();
+    surprising.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+    let trigrams = surprising.iter().take(PLACES).any(|(_, line)| *line == case.line);
+    Answer::Asked { lines: code.len(), patterns: points_at(known[0]), kept: points_at(known[1]), trigrams }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::cases::Part;
+    use super::*;
+
+    /// Fixes of one mistake in files of many lines, in CodRep's layout: what was learned of the first folder points at the
+    /// mistakes of the second one.
+    fn corpus(folder: &std::path::Path) {
+        for (dataset, range) in [(1, 0..40), (2, 0..10)] {
+            for name in ["Tasks", "Solutions"] {
+                fs::create_dir_all(folder.join(format!("Dataset{dataset}/{name}"))).expect("a folder");
+            }
+            for number in range {
+                let words = ["total", "index", "reader", "limit", "state"];
+                let word = format!("{}{dataset}{number}", words[number % words.len()]);
+                let wrong = 20 + number * 7 % 60;
+                let line = |at: usize| match at {
+                    at if at == wrong => format!("    if ({word} == \"{number}\") {{ g{at}(); }}"),
+                    at if at % 3 == 0 => format!("    {word} = {word} + {at};"),
+                    at => format!("    g{at}({word}, {at});"),
+                };
+                let body: Vec<String> = (0..100).map(line).collect();
+                let file = format!("class K{number} {{\n  void f() {{\n{}\n  }}\n}}\n", body.join("\n"));
+                let fixed = format!("if (\"{number}\".equals({word})) {{ g{wrong}(); }}");
+                let write = |name: &str, text: String| {
+                    fs::write(folder.join(format!("Dataset{dataset}/{name}/{number}.txt")), text).expect("a file");
+                };
+                write("Tasks", format!("{fixed}\n\n{file}"));
+                write("Solutions", format!("{}\n", wrong + 3));
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_learned_points_at_the_mistake_and_nothing_leaks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        corpus(folder.path());
+        // One that is in both parts.
+        let copy = |name: &str| {
+            let (from, to) = (format!("Dataset1/{name}/0.txt"), format!("Dataset2/{name}/0.txt"));
+            fs::copy(folder.path().join(from), folder.path().join(to)).expect("a copy");
+        };
+        let _ = ["Tasks", "Solutions"].map(copy);
+        let cases = Cases::of_folder(folder.path(), Language::Java, Part::Test).expect("cases");
+        let plan = Plan { learn: 1_000, ask: 1_000, trigram_files: 100 };
+        let measured = evaluate(&cases, plan, &mut |_, _| ());
+        assert_eq!((measured.learned.fixes, measured.learned.telling, measured.learned.leaks), (40, 40, 0));
+        assert_eq!((measured.shared, measured.unread, measured.chance.all.cases), (1, 0, 9));
+        assert!((measured.patterns.all.rate() - 1.0).abs() < 1e-9, "{measured:?}");
+        assert!(measured.chance.all.rate() < 0.06, "{measured:?}");
+        assert_eq!(measured.patterns.by_size[2].cases, 9, "files of 100 to 299 lines");
+        assert_eq!(evaluate(&cases, plan, &mut |_, _| ()), measured, "equal sources give equal figures");
+    }
+
+    #[test]
+    fn a_name_of_somebody_is_a_leak() {
+        let form = |text: &str| text.parse().expect("a form");
+        assert!(!leaks(Language::Java, &form("if ( VARIABLE == null ) BODY")));
+        assert!(leaks(Language::Java, &form("if ( apiKey == null ) BODY")));
+    }
+
+    #[test]
+    fn cases_are_spread_evenly() {
+        assert_eq!(spread(10..20, 5), [10, 12, 14, 16, 18]);
+        assert_eq!(spread(3..5, 9), [3, 4]);
+    }
+}

@@ -1,0 +1,270 @@
+//! Patterns held against code: the form of every site is looked up by its digest, so a thousand patterns cost what one does.
+//!
+//! Invariants: a match is a form that is the pattern's, token by token; who is lied to by a file made for it (equal
+//! digests) loses time and gets no false match. Texts are the pattern's own, which revdeck made; none of the code gets into
+//! them. Nothing here reads or writes a file.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::abstraction::{form_digest, place, says_something, sites};
+use super::form::{Form, Token};
+use super::pattern::{Pattern, Stance};
+use crate::domain::{Confidence, Kind, LineRange};
+use crate::provider::builtin::lessons::{Lesson, Lessons};
+use crate::provider::builtin::source::Source;
+
+/// A pattern whose form stands in more places of a file tells nothing about any of them, and none is raised. Own.
+const MOST_PLACES: usize = 3;
+/// Of a file's smells so many are looked up among the dismissed ones. Own: each costs a look through the file's top level.
+const MOST_ASKED: usize = 200;
+/// From so much confidence on a finding says that it is sure to a medium degree; it is never more than a hint.
+const MEDIUM: f64 = 0.85;
+
+/// A pattern that may be used, and how far it is trusted: who makes the list has decided that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Used {
+    pub pattern: Pattern,
+    /// 0 to 1, see [`super::rank`].
+    pub confidence: f64,
+}
+
+/// A place whose code has the broken form of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Match<'m> {
+    pub used: &'m Used,
+    /// Up to where the site's first block begins.
+    pub lines: LineRange,
+    /// Of the form.
+    pub tokens: usize,
+}
+
+/// Patterns by language and by the digest of their broken form.
+#[derive(Debug, Default)]
+pub struct Matcher {
+    known: Vec<(Used, Form)>,
+    tables: HashMap<&'static str, Table>,
+}
+
+/// Numbers of patterns by digest.
+#[derive(Debug, Default)]
+struct Table {
+    mistakes: HashMap<u64, Vec<usize>>,
+    false_alarms: HashMap<(Kind, u64), Vec<usize>>,
+}
+
+impl Matcher {
+    /// Of patterns whose forms are none, and of languages that there are not, nothing matches.
+    pub fn new(used: impl IntoIterator<Item = Used>) -> Self {
+        let mut matcher = Self::default();
+        let languages: Vec<&'static str> = super::names::languages().collect();
+        for used in used {
+            let language = languages.iter().find(|name| **name == used.pattern.language);
+            let Some((language, (broken, _))) = language.zip(used.pattern.forms()) else { continue };
+            let table = matcher.tables.entry(language).or_default();
+            let (number, digest) = (matcher.known.len(), form_digest(&broken));
+            match used.pattern.stance {
+                Stance::Mistake => table.mistakes.entry(digest).or_default().push(number),
+                Stance::FalseAlarm => {
+                    let kinds = std::iter::once(&used.pattern.kind).chain(&used.pattern.related);
+                    for kind in kinds {
+                        table.false_alarms.entry((*kind, digest)).or_default().push(number);
+                    }
+                }
+            }
+            matcher.known.push((used, broken));
+        }
+        matcher
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// The places of a file, or of these lines of it, that have the broken form of a mistake; in document order.
+    pub fn matches(&self, source: &Source<'_>, within: Option<&[LineRange]>) -> Vec<Match<'_>> {
+        let mut found = Vec::new();
+        let Some(table) = self.table(source).filter(|table| !table.mistakes.is_empty()) else { return found };
+        sites(source, within, &mut |site| {
+            let Some(numbers) = table.mistakes.get(&site.digest) else { return };
+            let form = site.form();
+            let those = numbers.iter().filter_map(|number| self.known.get(*number));
+            let same = those.filter(|(_, broken)| *broken == form);
+            found.extend(same.map(|(used, _)| Match { used, lines: site.lines, tokens: site.tokens }));
+        });
+        found
+    }
+
+    fn table(&self, source: &Source<'_>) -> Option<&Table> {
+        self.tables.get(source.language.name())
+    }
+}
+
+impl Lessons for Matcher {
+    fn mistakes(&self, source: &Source<'_>) -> Vec<Lesson> {
+        let mut found = self.matches(source, None);
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        for found in &found {
+            *places.entry(found.used.pattern.id.as_str()).or_default() += 1;
+        }
+        found.retain(|found| places[found.used.pattern.id.as_str()] <= MOST_PLACES && is_a_hint(&found.used.pattern));
+        // The surest first; of equal ones that which says more of the code.
+        found.sort_by(|one, other| {
+            let (sure, surer) = (one.used.confidence, other.used.confidence);
+            let ids = || one.used.pattern.id.as_str().cmp(other.used.pattern.id.as_str());
+            surer.total_cmp(&sure).then(other.tokens.cmp(&one.tokens)).then(one.lines.cmp(&other.lines)).then_with(ids)
+        });
+        let mut taken: Vec<Match<'_>> = Vec::new();
+        for one in found {
+            if !taken.iter().any(|other| other.lines.overlaps(one.lines)) {
+                taken.push(one);
+            }
+        }
+        taken.into_iter().map(lesson).collect()
+    }
+
+    fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool> {
+        let mut answers = vec![false; asked.len()];
+        let Some(table) = self.table(source).filter(|table| !table.false_alarms.is_empty()) else { return answers };
+        let is_known = |kind: Kind| table.false_alarms.keys().any(|(known, _)| *known == kind);
+        let those = asked.iter().zip(&mut answers).filter(|((kind, _), _)| is_known(*kind));
+        for ((kind, lines), answer) in those.take(MOST_ASKED) {
+            let Some(form) = place(source, *lines) else { continue };
+            let numbers = table.false_alarms.get(&(*kind, form_digest(&form))).map_or(&[][..], Vec::as_slice);
+            *answer = numbers.iter().filter_map(|number| self.known.get(*number)).any(|(_, broken)| *broken == form);
+        }
+        answers
+    }
+}
+
+/// Whether a match of the pattern is worth a word to somebody who writes code: the broken form says something, and the
+/// edit did more than put another name or literal into its place, which its form does not show.
+pub fn is_a_hint(pattern: &Pattern) -> bool {
+    let Some((broken, fixed)) = pattern.forms() else { return false };
+    let without_numbers = |form: &Form| -> Vec<Token> {
+        let plain = |token: &Token| match token {
+            Token::Hole { kind, .. } => Token::Hole { kind: *kind, number: 0 },
+            kept => kept.clone(),
+        };
+        form.tokens().iter().map(plain).collect()
+    };
+    says_something(&broken) && (has_one_twice(&broken) || without_numbers(&broken) != without_numbers(&fixed))
+}
+
+/// Whether one thing stands in two places of a form: `VARIABLE == VARIABLE`.
+fn has_one_twice(form: &Form) -> bool {
+    let holes: Vec<&Token> = form.tokens().iter().filter(|token| matches!(token, Token::Hole { .. })).collect();
+    holes.iter().enumerate().any(|(at, hole)| holes[..at].contains(hole))
+}
+
+fn lesson(found: Match<'_>) -> Lesson {
+    let pattern = &found.used.pattern;
+    let count = pattern.count();
+    let seen = match count.frequency {
+        0 | 1 => String::new(),
+        times => format!(", seen {times} times"),
+    };
+    let outcomes = match (count.successes, count.failures) {
+        (0, 0) => String::new(),
+        (right, wrong) => format!("; of findings raised for it {right} were addressed and {wrong} dismissed"),
+    };
+    Lesson {
+        pattern: pattern.id.clone(),
+        kind: pattern.kind,
+        confidence: if found.used.confidence >= MEDIUM { Confidence::Medium } else { Confidence::Low },
+        lines: found.lines,
+        title: format!("Like what was corrected before: {}", pattern.description),
+        evidence: format!(
+            "The code has the form `{}` of the learned pattern {} (confidence {:.2}{seen}{outcomes}). That is a hint by its \
+             form alone: what it does was not looked at.",
+            pattern.broken, pattern.id, found.used.confidence
+        ),
+        instruction: capital(&pattern.instruction),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::knowledge::test_support::pattern;
+    use crate::provider::builtin::language::Language;
+    use crate::provider::builtin::source::Parsers;
+
+    fn used(broken: &str, fixed: &str, confidence: f64) -> Used {
+        Used { pattern: pattern("java", broken, fixed), confidence }
+    }
+
+    fn ask<T>(lines: &[&str], about: impl FnOnce(&Source<'_>) -> T) -> T {
+        let code = format!("class K {{\nvoid f() {{\n{}\n}}\n}}\n", lines.join("\n"));
+        let source = Parsers::default().parse("K.java", Language::Java, code.as_bytes()).expect("parses");
+        about(&source)
+    }
+
+    /// The lines of lessons, counted from the first of the method.
+    fn lessons(used: &[Used], lines: &[&str]) -> Vec<u32> {
+        let matcher = Matcher::new(used.iter().cloned());
+        ask(lines, |source| matcher.mistakes(source).iter().map(|lesson| lesson.lines.start - 2).collect())
+    }
+
+    const SAME_OBJECT: (&str, &str) = ("VARIABLE == STRING", "STRING . equals ( VARIABLE )");
+
+    #[rstest]
+    #[case::by_form_whatever_the_names(&["g();", "if (name == \"x\") { g(); }", "boolean b = k == \"\";"], &[2, 3])]
+    #[case::not_in_comments(&["// if (name == \"x\")", "g();"], &[])]
+    #[case::not_like_it(&["if (name == 1) { g(); }", "if (name != \"x\") { g(); }"], &[])]
+    #[case::what_stands_everywhere_tells_nothing(&["a = b == \"x\";", "a = c == \"x\";", "a = d == \"x\";", "a = e == \"x\";"], &[])]
+    fn mistakes_are_found(#[case] lines: &[&str], #[case] expected: &[u32]) {
+        assert_eq!(lessons(&[used(SAME_OBJECT.0, SAME_OBJECT.1, 0.9)], lines), expected);
+    }
+
+    #[test]
+    fn of_two_patterns_at_a_place_the_surer_speaks() {
+        let both = [used(SAME_OBJECT.0, SAME_OBJECT.1, 0.7), used(SAME_OBJECT.0, "VARIABLE == null", 0.9)];
+        let matcher = Matcher::new(both.iter().cloned());
+        let found = ask(&["if (name == \"x\") { g(); }"], |source| matcher.mistakes(source));
+        assert_eq!(found.len(), 1);
+        assert_eq!((&found[0].pattern, found[0].confidence), (&both[1].pattern.id, Confidence::Medium));
+        assert!(found[0].evidence.contains(both[1].pattern.id.as_str()), "{}", found[0].evidence);
+        let said = [&found[0].title, &found[0].evidence, &found[0].instruction].map(|text| text.contains("name"));
+        assert_eq!(said, [false; 3], "none of the code is told");
+    }
+
+    #[test]
+    fn only_the_lines_that_are_asked_for_are_held_against_patterns() {
+        let matcher = Matcher::new([used(SAME_OBJECT.0, SAME_OBJECT.1, 0.9)]);
+        let lines = ["a = b == \"x\";", "g();", "a = b == \"x\";"];
+        let found = ask(&lines, |source| matcher.matches(source, Some(&[LineRange::new(5, 5)])).len());
+        assert_eq!((found, ask(&lines, |source| matcher.matches(source, None).len())), (1, 2));
+    }
+
+    #[rstest]
+    #[case::another_form("VARIABLE == STRING", "STRING . equals ( VARIABLE )", true)]
+    #[case::another_name("FUNCTION_NAME ( VARIABLE ) + NUMBER", "FUNCTION_NAME_2 ( VARIABLE ) + NUMBER", false)]
+    #[case::one_thing_twice("VARIABLE == VARIABLE", "VARIABLE == VARIABLE_2", true)]
+    #[case::nothing_but_names("VARIABLE . VARIABLE_2", "VARIABLE . FUNCTION_NAME ( )", false)]
+    fn hints(#[case] broken: &str, #[case] fixed: &str, #[case] expected: bool) {
+        assert_eq!(is_a_hint(&pattern("java", broken, fixed)), expected);
+    }
+
+    #[test]
+    fn what_is_dismissed_is_known_by_kind_and_form() {
+        let form = ask(&["int timeout = 30;"], |source| place(source, LineRange::new(3, 3))).expect("a form");
+        let mut alarm = pattern("java", &form.to_string(), "");
+        (alarm.stance, alarm.kind) = (Stance::FalseAlarm, Kind::MagicNumbers);
+        let matcher = Matcher::new([Used { pattern: alarm, confidence: 0.9 }]);
+        let asked = [
+            (Kind::MagicNumbers, LineRange::new(3, 3)),
+            (Kind::DeadCode, LineRange::new(3, 3)),
+            (Kind::MagicNumbers, LineRange::new(4, 4)),
+        ];
+        let answers = ask(&["int delay = 9;", "g(delay * 7);"], |source| matcher.dismissed(source, &asked));
+        assert_eq!(answers, [true, false, false]);
+        assert!(ask(&["int delay = 9;"], |source| matcher.mistakes(source)).is_empty(), "it is no mistake");
+    }
+}

@@ -1,0 +1,58 @@
+//! The published lists: names of standard libraries that stay in a form, `assets/knowledge/names/<language>.txt`.
+
+use crate::provider::builtin::language::Language;
+
+/// A part of a list: where in code its names are meant. A name may be in several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Section {
+    /// And fields: kept where they are called or follow a dot, for variables are called `size` and `index` too.
+    Functions,
+    /// Kept in paths and before or after a dot.
+    Modules,
+    /// Kept everywhere.
+    Types,
+    /// Constants, and words that a grammar does not know as its own: kept everywhere.
+    Values,
+}
+
+/// The list of a language, by [`Language::name`]; empty for a language there is no list of.
+pub fn text(language: &str) -> &'static str {
+    match language {
+        "rust" => include_str!("../../assets/knowledge/names/rust.txt"),
+        "python" => include_str!("../../assets/knowledge/names/python.txt"),
+        "javascript" => include_str!("../../assets/knowledge/names/javascript.txt"),
+        "typescript" => include_str!("../../assets/knowledge/names/typescript.txt"),
+        "go" => include_str!("../../assets/knowledge/names/go.txt"),
+        "java" => include_str!("../../assets/knowledge/names/java.txt"),
+        "c" => include_str!("../../assets/knowledge/names/c.txt"),
+        "cpp" => include_str!("../../assets/knowledge/names/cpp.txt"),
+        "csharp" => include_str!("../../assets/knowledge/names/csharp.txt"),
+        "ruby" => include_str!("../../assets/knowledge/names/ruby.txt"),
+        "php" => include_str!("../../assets/knowledge/names/php.txt"),
+        "bash" => include_str!("../../assets/knowledge/names/bash.txt"),
+        _ => "",
+    }
+}
+
+/// The names of a language with their sections, in the order of the list.
+pub fn of(language: &str) -> impl Iterator<Item = (&'static str, Section)> {
+    let mut section = Section::Values;
+    let lines = text(language).lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    lines.flat_map(move |line| {
+        section = match line {
+            "[functions]" => Section::Functions,
+            "[modules]" => Section::Modules,
+            "[types]" => Section::Types,
+            "[values]" => Section::Values,
+            names => return names.split_whitespace().map(move |name| (name, section)).collect::<Vec<_>>(),
+        };
+        Vec::new()
+    })
+}
+
+/// All languages that have a list, by name, each once.
+pub fn languages() -> impl Iterator<Item = &'static str> {
+    let mut names: Vec<&str> = Language::ALL.into_iter().map(Language::name).collect();
+    names.dedup();
+    names.into_iter()
+}

@@ -1,0 +1,359 @@
+//! How far a pattern is trusted, whether it is used, and which come first. Pure.
+//!
+//! Invariant: no figure is ever NaN or infinite, whatever the counts are.
+//!
+//! Confidence is the mean of a Beta distribution (A. Gelman et al., "Bayesian Data Analysis", 3rd ed. 2013, section 2.4):
+//! what the evidence is worth before anything was raised, and then each success and each failure as one trial. That the
+//! edit was seen again counts as a part of a trial, and all of it together as a few: what many did is a hint, and what
+//! happened to findings outweighs it. The bound that is shown is Wilson's, of what happened alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::pattern::{Evidence, Origin, Pattern};
+use crate::domain::{Time, wilson, word_enum};
+
+/// Used at once from here. The thresholds are the issue's.
+pub const AT_ONCE: f64 = 0.85;
+/// Used from here once it was seen [`OCCURRENCES`] times.
+pub const AFTER_SOME: f64 = 0.65;
+/// Watched from here, below not even that.
+pub const WATCHED: f64 = 0.45;
+/// See [`AFTER_SOME`].
+pub const OCCURRENCES: u32 = 3;
+/// After so many days a pattern that was not seen again counts half as recent. Own: about two releases.
+const HALF_LIFE_DAYS: f64 = 180.0;
+/// What occurrences count together at most, in trials. Own: six failures are to outweigh them.
+const MOST_OF_OCCURRENCES: f64 = 6.0;
+
+word_enum!(
+    /// What becomes of a pattern.
+    Inclusion {
+        /// Used at once.
+        Now = "now",
+        /// Used, because it was seen often enough.
+        AfterThree = "after_three",
+        /// Its outcomes are counted; it is not used yet.
+        Watched = "watched",
+        No = "no",
+    }
+);
+
+impl Inclusion {
+    pub fn is_used(self) -> bool {
+        matches!(self, Self::Now | Self::AfterThree)
+    }
+}
+
+/// Where a pattern stands.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Standing {
+    /// 0 to 1, see above.
+    pub confidence: f64,
+    /// Successes of all outcomes, 0 to 1; `None` before the first.
+    pub success_rate: Option<f64>,
+    /// The rate is at least this with a confidence of 95 %, by Wilson.
+    pub at_least: Option<f64>,
+    /// 1 now, half of it after [`HALF_LIFE_DAYS`] in which it was neither seen nor matched.
+    pub recency: f64,
+    pub inclusion: Inclusion,
+}
+
+/// A pattern with its place in an order.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranked<'a> {
+    pub pattern: &'a Pattern,
+    pub standing: Standing,
+    pub score: f64,
+}
+
+/// Successes and failures that evidence is worth by itself, and what each further occurrence adds.
+///
+/// Own, so that: what came with revdeck is used at once, and no longer after three failures; a fix that a person put in
+/// or a review confirmed is used after three; a dismissal, too; a commit that only says it fixes something is watched until
+/// three of them agree.
+fn prior(evidence: Evidence) -> (f64, f64, f64) {
+    match evidence {
+        Evidence::Curated => (9.0, 1.0, 0.25),
+        Evidence::Addressed => (4.0, 1.0, 0.5),
+        Evidence::Applied => (3.0, 1.0, 0.5),
+        Evidence::Dismissed => (2.8, 1.2, 0.5),
+        Evidence::History => (1.2, 0.8, 0.25),
+    }
+}
+
+/// Which of two sorts of evidence says more.
+pub fn stronger(a: Evidence, b: Evidence) -> Evidence {
+    let weight = |evidence| {
+        let (successes, failures, _) = prior(evidence);
+        successes / (successes + failures)
+    };
+    if weight(b) > weight(a) { b } else { a }
+}
+
+/// Where a pattern stands at a moment.
+pub fn standing(pattern: &Pattern, now: Time) -> Standing {
+    let count = pattern.count();
+    let (successes, failures, each) = prior(pattern.evidence);
+    let again = (f64::from(count.frequency.saturating_sub(1)) * each).min(MOST_OF_OCCURRENCES);
+    let (raised, missed) = (f64::from(count.successes), f64::from(count.failures));
+    let confidence = (successes + again + raised) / (successes + failures + again + raised + missed);
+    let outcomes = raised + missed;
+    let inclusion = match confidence {
+        c if c >= AT_ONCE => Inclusion::Now,
+        c if c >= AFTER_SOME && count.frequency >= OCCURRENCES => Inclusion::AfterThree,
+        c if c >= WATCHED => Inclusion::Watched,
+        _ => Inclusion::No,
+    };
+    Standing {
+        confidence,
+        success_rate: (outcomes > 0.0).then(|| raised / outcomes),
+        at_least: (outcomes > 0.0).then(|| wilson(raised, outcomes)),
+        recency: recency(pattern, now),
+        inclusion,
+    }
+}
+
+fn recency(pattern: &Pattern, now: Time) -> f64 {
+    let last = pattern.last_matched.map_or(pattern.last_seen, |matched| matched.max(pattern.last_seen));
+    if pattern.origin == Origin::Base && last == Time::UNIX_EPOCH {
+        // Neither new nor old.
+        return 0.5;
+    }
+    let days = now.duration_since(last).as_secs_f64() / 86_400.0;
+    0.5_f64.powf(days.max(0.0) / HALF_LIFE_DAYS)
+}
+
+/// How useful a pattern is by itself, above 0: confidence, times how often it was seen (by the logarithm: the tenth time
+/// says less than the second), times how recently (an old one counts half).
+pub fn usefulness(pattern: &Pattern, now: Time) -> f64 {
+    let standing = standing(pattern, now);
+    standing.confidence * (2.0 + f64::from(pattern.count().frequency)).log2() * (0.5 + 0.5 * standing.recency)
+}
+
+/// The `n` patterns to use first, the best first: by [`usefulness`] times `relevance` (0 to 1; 0 leaves a pattern out).
+/// Muted ones and those that are not used are left out; of a group of similar ones all but the best; and what is the same
+/// change as a better one, told with more or less of the code around.
+pub fn top<'a>(
+    patterns: impl IntoIterator<Item = &'a Pattern>,
+    relevance: impl Fn(&Pattern) -> f64,
+    now: Time,
+    n: usize,
+) -> Vec<Ranked<'a>> {
+    let ranked = |pattern: &'a Pattern| {
+        let standing = standing(pattern, now);
+        let relevance = relevance(pattern);
+        let relevance = if relevance.is_finite() { relevance.clamp(0.0, 1.0) } else { 0.0 };
+        let used = !pattern.muted && standing.inclusion.is_used() && relevance > 0.0;
+        used.then(|| Ranked { pattern, standing, score: usefulness(pattern, now) * relevance })
+    };
+    let mut all: Vec<Ranked<'a>> = patterns.into_iter().filter_map(ranked).collect();
+    all.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.pattern.id.cmp(&b.pattern.id)));
+    let mut groups = std::collections::HashSet::new();
+    all.retain(|ranked| groups.insert(ranked.pattern.group.as_ref().unwrap_or(&ranked.pattern.id)));
+    let mut first: Vec<Ranked<'a>> = Vec::new();
+    for ranked in all {
+        if first.len() == n {
+            break;
+        }
+        if !first
+            .iter()
+            .any(|better| is_around(better.pattern, ranked.pattern) || is_around(ranked.pattern, better.pattern))
+        {
+            first.push(ranked);
+        }
+    }
+    first
+}
+
+/// Whether both forms of one pattern have those of the other in them, the numbers of placeholders aside.
+fn is_around(outer: &Pattern, inner: &Pattern) -> bool {
+    let plain = |form: &str| -> Vec<String> {
+        form.split(' ')
+            .map(|token| token.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_').to_owned())
+            .collect()
+    };
+    let has = |outer: &str, inner: &str| {
+        let (outer, inner) = (plain(outer), plain(inner));
+        outer.windows(inner.len()).any(|window| window == inner)
+    };
+    (&outer.language, outer.stance) == (&inner.language, inner.stance)
+        && has(&outer.broken, &inner.broken)
+        && has(&outer.fixed, &inner.fixed)
+}
+
+/// Of so many patterns the ones that are kept when there is room for `most`: what a person muted (its mute would be
+/// lost), then what is used, what is watched and the rest, each the most useful first. The others, to be taken out.
+pub fn evicted<'a>(patterns: impl IntoIterator<Item = &'a Pattern>, now: Time, most: usize) -> Vec<&'a Pattern> {
+    let key = |pattern: &Pattern| {
+        let class = match standing(pattern, now).inclusion {
+            _ if pattern.muted => 3,
+            Inclusion::Now | Inclusion::AfterThree => 2,
+            Inclusion::Watched => 1,
+            Inclusion::No => 0,
+        };
+        (class, usefulness(pattern, now))
+    };
+    let mut all: Vec<((u8, f64), &Pattern)> = patterns.into_iter().map(|pattern| (key(pattern), pattern)).collect();
+    if all.len() <= most {
+        return Vec::new();
+    }
+    all.sort_by(|((a_class, a), one), ((b_class, b), other)| {
+        b_class.cmp(a_class).then(b.total_cmp(a)).then_with(|| one.id.cmp(&other.id))
+    });
+    all.split_off(most).into_iter().map(|(_, pattern)| pattern).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::knowledge::pattern::Count;
+    use crate::knowledge::test_support::{at, pattern};
+
+    fn with(evidence: Evidence, frequency: u32, successes: u32, failures: u32) -> Pattern {
+        let mut one = pattern("python", "VARIABLE == None", "VARIABLE is None");
+        one.evidence = evidence;
+        one.counts.insert("m_1".to_owned(), Count { frequency, successes, failures });
+        one
+    }
+
+    #[rstest]
+    #[case::base(Evidence::Curated, 0, 0, 0, 0.9, Inclusion::Now)]
+    #[case::base_that_fails(Evidence::Curated, 0, 0, 3, 0.6923, Inclusion::Watched)]
+    #[case::base_that_always_fails(Evidence::Curated, 0, 0, 11, 0.4286, Inclusion::No)]
+    #[case::base_that_succeeds(Evidence::Curated, 0, 5, 0, 0.9333, Inclusion::Now)]
+    #[case::addressed_once(Evidence::Addressed, 1, 0, 0, 0.8, Inclusion::Watched)]
+    #[case::addressed_thrice(Evidence::Addressed, 3, 0, 0, 0.8333, Inclusion::AfterThree)]
+    #[case::addressed_often(Evidence::Addressed, 5, 0, 0, 0.8571, Inclusion::Now)]
+    #[case::addressed_and_then_dismissed(Evidence::Addressed, 3, 0, 4, 0.5, Inclusion::Watched)]
+    #[case::applied_twice(Evidence::Applied, 2, 0, 0, 0.7778, Inclusion::Watched)]
+    #[case::applied_thrice(Evidence::Applied, 3, 0, 0, 0.8, Inclusion::AfterThree)]
+    #[case::dismissed_once(Evidence::Dismissed, 1, 0, 0, 0.7, Inclusion::Watched)]
+    #[case::dismissed_thrice(Evidence::Dismissed, 3, 0, 0, 0.76, Inclusion::AfterThree)]
+    #[case::one_commit(Evidence::History, 1, 0, 0, 0.6, Inclusion::Watched)]
+    #[case::two_commits(Evidence::History, 2, 0, 0, 0.6444, Inclusion::Watched)]
+    #[case::three_commits(Evidence::History, 3, 0, 0, 0.68, Inclusion::AfterThree)]
+    #[case::many_commits(Evidence::History, 1000, 0, 0, 0.9, Inclusion::Now)]
+    #[case::many_commits_and_failures(Evidence::History, 1000, 0, 20, 0.2571, Inclusion::No)]
+    #[case::one_commit_and_success(Evidence::History, 1, 4, 0, 0.8667, Inclusion::Now)]
+    fn evidence_and_outcomes_make_confidence(
+        #[case] evidence: Evidence,
+        #[case] frequency: u32,
+        #[case] successes: u32,
+        #[case] failures: u32,
+        #[case] confidence: f64,
+        #[case] inclusion: Inclusion,
+    ) {
+        let standing = standing(&with(evidence, frequency, successes, failures), at(0));
+        assert!((standing.confidence - confidence).abs() < 1e-4, "{standing:?}");
+        assert_eq!(standing.inclusion, inclusion, "{standing:?}");
+    }
+
+    /// Bounds worked out apart from this code.
+    #[rstest]
+    #[case(0, 0, None, None)]
+    #[case(1, 0, Some(1.0), Some(0.206_549))]
+    #[case(8, 2, Some(0.8), Some(0.490_162))]
+    #[case(0, 4, Some(0.0), Some(0.0))]
+    fn few_outcomes_prove_little(
+        #[case] successes: u32,
+        #[case] failures: u32,
+        #[case] rate: Option<f64>,
+        #[case] bound: Option<f64>,
+    ) {
+        let standing = standing(&with(Evidence::Applied, 1, successes, failures), at(0));
+        assert_eq!(standing.success_rate, rate);
+        assert_eq!(standing.at_least.map(|x| (x * 1e6).round()), bound.map(|x| (x * 1e6).round()));
+    }
+
+    #[rstest]
+    #[case::now(0, 1.0)]
+    #[case::a_half_life(180, 0.5)]
+    #[case::two(360, 0.25)]
+    #[case::from_the_future(-30, 1.0)]
+    fn what_is_old_counts_less(#[case] days: i64, #[case] expected: f64) {
+        let mut one = pattern("python", "a", "b");
+        one.last_seen = at(0);
+        assert!((standing(&one, at(days)).recency - expected).abs() < 1e-9);
+        one.last_seen = at(-10_000);
+        one.last_matched = Some(at(0));
+        assert!((standing(&one, at(days)).recency - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_change_comes_once_however_much_is_told_of_it() {
+        let of = |broken: &str, fixed: &str| Pattern {
+            counts: [("m_1".to_owned(), Count { frequency: 9, ..Count::default() })].into(),
+            ..pattern("python", broken, fixed)
+        };
+        let all = [
+            of("VARIABLE == None", "VARIABLE is None"),
+            of(
+                "if FUNCTION_NAME ( VARIABLE ) and VARIABLE_2 == None : BODY",
+                "if FUNCTION_NAME ( VARIABLE ) and VARIABLE_2 is None : BODY",
+            ),
+            of("VARIABLE == None", "VARIABLE is not None"),
+            of("return VARIABLE == None", "return VARIABLE == False"),
+            of("if VARIABLE != None : BODY", "if VARIABLE is not None : BODY"),
+        ];
+        let first = top(&all, |_| 1.0, at(0), 10);
+        let forms: std::collections::BTreeSet<&str> =
+            first.iter().map(|ranked| ranked.pattern.fixed.as_str()).collect();
+        assert_eq!(first.len(), 4, "{forms:?}");
+        assert!(forms.contains("VARIABLE is not None") && forms.contains("return VARIABLE == False"), "{forms:?}");
+    }
+
+    #[test]
+    fn the_best_come_first_and_one_of_a_group() {
+        let mut often = with(Evidence::Addressed, 50, 10, 0);
+        often.id = "k_00000000000000a1".parse().expect("an id");
+        let mut similar = with(Evidence::Addressed, 5, 0, 0);
+        (similar.id, similar.group) = ("k_00000000000000a2".parse().expect("an id"), Some(often.id.clone()));
+        let mut rare = with(Evidence::Addressed, 5, 0, 0);
+        rare.id = "k_00000000000000a3".parse().expect("an id");
+        let mut muted = with(Evidence::Addressed, 90, 0, 0);
+        (muted.id, muted.muted) = ("k_00000000000000a4".parse().expect("an id"), true);
+        let watched = with(Evidence::History, 1, 0, 0);
+        (rare.broken, rare.fixed) = ("raise VARIABLE".to_owned(), "return VARIABLE".to_owned());
+        let all = [watched, muted, rare, similar, often];
+        let ids = |relevance: &dyn Fn(&Pattern) -> f64, n| -> Vec<String> {
+            top(&all, relevance, at(0), n).iter().map(|ranked| ranked.pattern.id.as_str()[16..].to_owned()).collect()
+        };
+        assert_eq!(ids(&|_| 1.0, 10), ["a1", "a3"]);
+        assert_eq!(ids(&|_| 1.0, 1), ["a1"]);
+        assert_eq!(ids(&|one| if one.id.as_str().ends_with("a1") { 0.01 } else { 1.0 }, 10), ["a2", "a3"]);
+        assert_eq!(ids(&|_| f64::NAN, 10), [""; 0]);
+    }
+
+    #[test]
+    fn the_least_useful_go_first_and_mutes_last() {
+        let mut all: Vec<Pattern> = (0..6).map(|n| with(Evidence::History, n + 1, 0, 0)).collect();
+        for (n, one) in all.iter_mut().enumerate() {
+            one.id = format!("k_00000000000000b{n}").parse().expect("an id");
+        }
+        all[0].muted = true;
+        let gone: Vec<&str> = evicted(&all, at(0), 3).iter().map(|one| &one.id.as_str()[16..]).collect();
+        assert_eq!(gone, ["b3", "b2", "b1"]);
+        assert!(evicted(&all, at(0), 6).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn every_figure_is_one(frequency: u32, successes: u32, failures: u32, seen in any::<i32>(), now in any::<i32>()) {
+            for &evidence in Evidence::ALL {
+                let mut one = with(evidence, frequency, successes, failures);
+                one.last_seen = Time::from_second(i64::from(seen)).expect("a moment");
+                let now = Time::from_second(i64::from(now)).expect("a moment");
+                let standing = standing(&one, now);
+                let at_least = standing.at_least.unwrap_or(0.0);
+                for figure in [standing.confidence, standing.recency, at_least, standing.success_rate.unwrap_or(0.0)] {
+                    prop_assert!((0.0..=1.0).contains(&figure), "{standing:?}");
+                }
+                prop_assert!(at_least <= standing.success_rate.unwrap_or(0.0) + 1e-12);
+                prop_assert!(usefulness(&one, now).is_finite() && usefulness(&one, now) > 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What earlier code taught, as the built-in reviewer asks for it: it is given by whoever makes the reviewer, and the
+//! reviewer knows nothing of where it comes from.
+//!
+//! Invariants: lessons add findings of the lowest priority and lower others by one step. They hide nothing, and lower
+//! nothing that may be a problem of security or correctness.
+
+use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion};
+
+use super::smells::Smell;
+use super::source::Source;
+
+/// Of one file so many places at most, the surest first: a hint that stands everywhere is none. Own.
+const MOST: usize = 5;
+
+/// Somebody who remembers what was corrected and what was dismissed.
+pub trait Lessons: Send + Sync {
+    /// The places of a file whose code is like what was corrected before, the surest first. No two share a line.
+    fn mistakes(&self, source: &Source<'_>) -> Vec<Lesson>;
+
+    /// Of kinds with lines, whether findings of the kind about code of that shape are always dismissed; in their order.
+    fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool>;
+}
+
+/// A place that is like a mistake which was corrected before. The texts are made from abstract forms: they hold none of
+/// the code that was learned from, and none of the code they are about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lesson {
+    pub pattern: PatternId,
+    pub kind: Kind,
+    pub confidence: Confidence,
+    pub lines: LineRange,
+    /// One line.
+    pub title: String,
+    /// What it was learned from, with the pattern's id.
+    pub evidence: String,
+    /// What to do, one line.
+    pub instruction: String,
+}
+
+impl Lesson {
+    fn into_smell(self) -> Smell {
+        Smell {
+            kind: self.kind,
+            priority: Priority::P3,
+            severity: Severity::Low,
+            confidence: self.confidence,
+            line_start: self.lines.start,
+            line_end: self.lines.end,
+            title: self.title,
+            explanation: self.evidence,
+            subject: self.pattern.to_string(),
+            anchor: (self.lines.start, self.lines.end),
+            figure: None,
+            quote: None,
+            pattern: Some(self.pattern),
+            suggestion: Some(Suggestion { text: self.instruction, replacement: None, lines: None }),
+        }
+    }
+}
+
+/// The smells that a file's lessons add: none where a smell of the kind says it already.
+pub(super) fn learned(lessons: &dyn Lessons, source: &Source<'_>, smells: &[Smell]) -> Vec<Smell> {
+    let is_said = |lesson: &Lesson| {
+        let lines = lesson.lines;
+        let mut same = smells.iter().filter(|smell| is_the_same_problem(smell.kind, lesson.kind));
+        same.any(|smell| LineRange::new(smell.line_start, smell.line_end).overlaps(lines))
+    };
+    let mistakes = lessons.mistakes(source).into_iter().filter(|lesson| !is_said(lesson));
+    mistakes.take(MOST).map(Lesson::into_smell).collect()
+}
+
+/// A model calls an error that is ignored a defect, the smell has a name of its own.
+fn is_the_same_problem(one: Kind, other: Kind) -> bool {
+    let ignored = |kind| matches!(kind, Kind::ErrorHandling | Kind::MissingErrorHandling);
+    one == other || (ignored(one) && ignored(other))
+}
+
+/// Lowers what is always dismissed by one step, and says so.
+pub(super) fn lower(lessons: &dyn Lessons, source: &Source<'_>, smells: &mut [Smell]) {
+    let mut may: Vec<&mut Smell> = smells.iter_mut().filter(|smell| may_be_lowered(smell)).collect();
+    let asked: Vec<(Kind, LineRange)> =
+        may.iter().map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect();
+    for (smell, is_dismissed) in may.iter_mut().zip(lessons.dismissed(source, &asked)) {
+        if let Some(lower) = next_lower(smell.priority).filter(|_| is_dismissed) {
+            smell.priority = lower;
+            smell.explanation.push_str(" Findings like it were dismissed before, so its priority is a step lower.");
+        }
+    }
+}
+
+/// Values in the code may be secrets.
+fn may_be_lowered(smell: &Smell) -> bool {
+    let may_be_grave = matches!(
+        smell.kind,
+        Kind::Security | Kind::Correctness | Kind::Concurrency | Kind::ErrorHandling | Kind::HardcodedConfiguration
+    );
+    !may_be_grave && smell.quote.is_none() && smell.priority < Priority::P3
+}
+
+fn next_lower(priority: Priority) -> Option<Priority> {
+    match priority {
+        Priority::P0 => Some(Priority::P1),
+        Priority::P1 => Some(Priority::P2),
+        Priority::P2 => Some(Priority::P3),
+        Priority::P3 => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rstest::rstest;
+
+    use super::*;
+    use crate::git::Hunk;
+    use crate::provider::builtin::Builtin;
+    use crate::provider::builtin::limits::Limits;
+    use crate::provider::builtin::source::Parsers;
+
+    /// Finds every line that has a word, and has everything dismissed.
+    struct Taught(Kind);
+
+    impl Lessons for Taught {
+        fn mistakes(&self, source: &Source<'_>) -> Vec<Lesson> {
+            let text = String::from_utf8_lossy(source.text);
+            let wrong = text.lines().zip(1..).filter(|(line, _)| line.contains("wrong"));
+            wrong.map(|(_, line)| lesson(self.0, line)).collect()
+        }
+
+        fn dismissed(&self, _: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool> {
+            vec![true; asked.len()]
+        }
+    }
+
+    fn lesson(kind: Kind, line: u32) -> Lesson {
+        Lesson {
+            pattern: PatternId::of("python", "VARIABLE is STRING", "VARIABLE == STRING"),
+            kind,
+            confidence: Confidence::Low,
+            lines: LineRange::new(line, line),
+            title: "Like what was corrected before".to_owned(),
+            evidence: "By its form.".to_owned(),
+            instruction: "Look at it.".to_owned(),
+        }
+    }
+
+    fn review(kind: Kind, old: &str, new: &str, hunk: (u32, u32)) -> Vec<Smell> {
+        let builtin = Builtin::new(Limits::default()).taught(Some(Arc::new(Taught(kind))));
+        let hunk = Hunk { old_start: hunk.0, old_lines: 0, new_start: hunk.0, new_lines: hunk.1 };
+        let old = || Some(("a.py".to_owned(), old.as_bytes().to_vec()));
+        builtin.review_change(&mut Parsers::default(), "a.py", new.as_bytes(), &[hunk], old).expect("parses")
+    }
+
+    #[test]
+    fn a_lesson_is_a_finding_when_the_change_brought_it() {
+        let old = "x = wrong(1)\n";
+        let found = review(Kind::Correctness, old, "y = 0\nx = wrong(1)\nz = wrong(2)\n", (2, 2));
+        let told: Vec<_> = found.iter().map(|smell| (smell.line_start, smell.kind, smell.priority)).collect();
+        assert_eq!(told, [(3, Kind::Correctness, Priority::P3)], "the other was there before");
+        assert!(found[0].pattern.is_some() && found[0].suggestion.is_some());
+        assert_eq!(review(Kind::Correctness, old, "y = 0\nx = wrong(1)\n", (1, 1)), []);
+    }
+
+    #[test]
+    fn a_file_full_of_lessons_gets_a_few() {
+        let new = "wrong()\n".repeat(40);
+        assert_eq!(review(Kind::Correctness, "", &new, (1, 40)).len(), MOST);
+    }
+
+    #[rstest]
+    #[case(Kind::LongMethod, Priority::P1, Priority::P2)]
+    #[case(Kind::LongMethod, Priority::P3, Priority::P3)]
+    #[case::never(Kind::Security, Priority::P1, Priority::P1)]
+    #[case::never(Kind::Correctness, Priority::P0, Priority::P0)]
+    #[case::it_may_be_a_secret(Kind::HardcodedConfiguration, Priority::P1, Priority::P1)]
+    fn what_is_always_dismissed_goes_a_step_lower(#[case] kind: Kind, #[case] from: Priority, #[case] to: Priority) {
+        let source = Parsers::default().parse("a.py", crate::provider::builtin::language::Language::Python, b"x\n");
+        let mut smells = [Smell { priority: from, ..lesson(kind, 1).into_smell() }];
+        lower(&Taught(kind), &source.expect("parses"), &mut smells);
+        assert_eq!(smells[0].priority, to);
+        assert_eq!(smells[0].explanation.contains("dismissed"), from != to, "{}", smells[0].explanation);
+    }
+}

@@ -1,0 +1,241 @@
+//! What decisions about findings teach: dismissals, findings that a review saw fixed, fixes that a person applied.
+//!
+//! Invariants: nobody waits for it and no run fails by it; a finding teaches a pattern once, however often it is decided
+//! about; what was taken back before it was read teaches nothing; what cannot be read any more teaches nothing and is
+//! not tried again; what was decided while learning was off is never read. A dismissed finding about security or
+//! correctness teaches nothing: knowledge hides no such thing.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::Runner;
+use crate::domain::{Actor, Disposition, Finding, FindingId, FindingStatus, Fix, FixStatus, Kind, LineRange, RunId};
+use crate::git::GitError;
+use crate::knowledge::abstraction::{edits, place};
+use crate::knowledge::cache::{Cache, Happened, Learned, Observation, Outcome};
+use crate::knowledge::error::KnowledgeError;
+use crate::knowledge::form::Form;
+use crate::knowledge::pattern::{EditKind, Evidence, Stance};
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::Parsers;
+use crate::store::{StoreError, View};
+
+/// Decisions that one reading looks at; the rest waits for the next. Own: a few seconds' work at most.
+const AT_ONCE: usize = 500;
+/// An edit this many lines from a finding is still about it. Own: what is missing is put in before or behind.
+const NEAR: u32 = 2;
+/// Reasons of a dismissal that say nothing of the code's shape.
+const ABOUT_OTHER_THINGS: [&str; 2] = ["fixed elsewhere", "generated or vendored code"];
+
+/// What came of reading decisions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Taught {
+    /// Findings that were decided about.
+    pub findings: usize,
+    pub learned: Learned,
+    /// What became of findings that knowledge had raised.
+    pub outcomes: usize,
+    /// Whether there is more to read.
+    pub more: bool,
+}
+
+/// Why decisions taught nothing.
+#[derive(Debug, Error)]
+pub enum LearnError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Knowledge(#[from] KnowledgeError),
+}
+
+/// Two states of a file, and where in the older one a finding was.
+struct Edited {
+    path: String,
+    before: Vec<u8>,
+    after: Vec<u8>,
+    lines: LineRange,
+}
+
+impl Runner {
+    /// Learns from what was decided since this was called last.
+    ///
+    /// # Errors
+    /// When the decisions cannot be read or the knowledge cannot be written; both stay as they were.
+    pub fn learn(&self, cache: &Cache) -> Result<Taught, LearnError> {
+        let lessons = self.store.lessons(AT_ONCE)?;
+        let mut taught = Taught { more: lessons.more, ..Taught::default() };
+        // What was said last about a finding counts.
+        let last: BTreeMap<&FindingId, &Disposition> =
+            lessons.decided.iter().map(|line| (&line.finding_id, line)).collect();
+        if !last.is_empty() {
+            let mut lesson = Lesson::new(self)?;
+            for line in last.values() {
+                lesson.read(line)?;
+            }
+            let now = self.ambient.now();
+            taught.findings = last.len();
+            taught.learned = cache.learn(&lesson.observations, now)?;
+            taught.outcomes = cache.record_outcomes(&lesson.outcomes, now)?;
+        }
+        if !lessons.decided.is_empty() || lessons.end > 0 {
+            self.store.learned(lessons.end)?;
+        }
+        Ok(taught)
+    }
+
+    /// As [`Runner::learn`], for a worker: says what goes wrong in its log only.
+    pub(super) fn learn_by_the_way(&self) {
+        if !self.settings.learning.enabled {
+            return;
+        }
+        // Code is a stranger's: what makes its analysis panic must not end the worker.
+        let cache = Cache::open(&self.paths.knowledge);
+        match catch_unwind(AssertUnwindSafe(|| self.learn(&cache))) {
+            Ok(Ok(taught)) if taught.findings > 0 => tracing::info!(?taught, "learned"),
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "nothing was learned"),
+            Err(_) => tracing::error!("revdeck failed to learn from what was decided"),
+        }
+        for notice in cache.notices() {
+            tracing::warn!("{notice}");
+        }
+    }
+}
+
+/// What is made of decisions.
+struct Lesson<'a> {
+    runner: &'a Runner,
+    view: Arc<View>,
+    /// Newest first.
+    fixes: Vec<Fix>,
+    parsers: Parsers,
+    observations: Vec<Observation>,
+    outcomes: Vec<Happened>,
+}
+
+impl<'a> Lesson<'a> {
+    fn new(runner: &'a Runner) -> Result<Self, StoreError> {
+        Ok(Self {
+            runner,
+            view: runner.store.view()?,
+            fixes: runner.store.fixes()?,
+            parsers: Parsers::default(),
+            observations: Vec::new(),
+            outcomes: Vec::new(),
+        })
+    }
+
+    /// Takes in what was said last about a finding, unless something else holds by now.
+    fn read(&mut self, said: &Disposition) -> Result<(), StoreError> {
+        let id = &said.finding_id;
+        let Some(index) = self.view.finding_index(id.as_str()) else { return Ok(()) };
+        if self.view.finding(index).status != said.status {
+            return Ok(());
+        }
+        let Some(finding) = self.runner.store.finding_in(&self.view, id)? else { return Ok(()) };
+        let placed = self.view.placed_by(index).map(|run| self.view.run(run).snapshot_commit.to_owned());
+        match (said.status, said.actor) {
+            (FindingStatus::Dismissed, Actor::User) => {
+                self.outcome(&finding, Outcome::Failure);
+                if let Some(snapshot) = placed {
+                    self.false_alarm(&finding, said, &snapshot);
+                }
+            }
+            // Somebody says that it is fixed: by a patch of ours the edit is known.
+            (FindingStatus::Addressed, Actor::User | Actor::Assistant) => {
+                let applied = |fix: &&Fix| fix.status == FixStatus::Applied && fix.fixed().any(|fixed| fixed == id);
+                if let Some(fix) = self.fixes.iter().find(applied).cloned() {
+                    let edited = self.edited(&finding, &fix.snapshot_commit, &fix.fixed_commit);
+                    self.mistake(&finding, said, Evidence::Applied, edited.ok().flatten());
+                }
+            }
+            (FindingStatus::Addressed, Actor::Engine) => {
+                self.outcome(&finding, Outcome::Success);
+                if let (Some(before), Some(after)) = (placed, self.snapshot(said.run_id.as_ref())) {
+                    let edited = self.edited(&finding, &before, &after);
+                    self.mistake(&finding, said, Evidence::Addressed, edited.ok().flatten());
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn snapshot(&self, run: Option<&RunId>) -> Option<String> {
+        let run = self.view.run_index(run?.as_str())?;
+        Some(self.view.run(run).snapshot_commit.to_owned())
+    }
+
+    /// The file of a finding in two snapshots; none where it is not in both, or one is gone.
+    fn edited(&self, finding: &Finding, before: &str, after: &str) -> Result<Option<Edited>, GitError> {
+        let path = &finding.repo_relative_path;
+        let (before, after) = (self.runner.repo.file_at(before, path)?, self.runner.repo.file_at(after, path)?);
+        let both = before.zip(after);
+        Ok(both.map(|(before, after)| Edited { path: path.clone(), before, after, lines: finding.lines() }))
+    }
+
+    fn mistake(&mut self, finding: &Finding, said: &Disposition, evidence: Evidence, edited: Option<Edited>) {
+        let Some(Edited { path, before, after, lines }) = edited else { return };
+        let Some(language) = Language::detect(&path, &before) else { return };
+        let near = LineRange::new(lines.start.saturating_sub(NEAR).max(1), lines.end.saturating_add(NEAR));
+        for edit in edits(&mut self.parsers, language, &before, &after) {
+            if edit.lines.overlaps(near) {
+                self.observations.push(Observation {
+                    language,
+                    stance: Stance::Mistake,
+                    broken: edit.broken,
+                    fixed: edit.fixed,
+                    edit: edit.edit,
+                    kind: finding.kind,
+                    evidence,
+                    source: finding.finding_id.to_string(),
+                    at: said.at,
+                });
+            }
+        }
+    }
+
+    fn false_alarm(&mut self, finding: &Finding, said: &Disposition, snapshot: &str) {
+        if never_hidden(finding.kind) || ABOUT_OTHER_THINGS.contains(&said.reason.as_str()) {
+            return;
+        }
+        let path = &finding.repo_relative_path;
+        let Ok(Some(text)) = self.runner.repo.file_at(snapshot, path) else { return };
+        let Some(language) = Language::detect(path, &text) else { return };
+        let Ok(source) = self.parsers.parse(path, language, &text) else { return };
+        let Some(broken) = place(&source, finding.lines()) else { return };
+        self.observations.push(Observation {
+            language,
+            stance: Stance::FalseAlarm,
+            broken,
+            fixed: Form::default(),
+            edit: EditKind::Other,
+            kind: finding.kind,
+            evidence: Evidence::Dismissed,
+            source: finding.finding_id.to_string(),
+            at: said.at,
+        });
+    }
+
+    /// What a finding that knowledge raised came to.
+    fn outcome(&mut self, finding: &Finding, outcome: Outcome) {
+        let Some(pattern) = &finding.pattern else { return };
+        let Some(language) = Language::detect(&finding.repo_relative_path, finding.quoted_code.as_bytes()) else {
+            return;
+        };
+        self.outcomes.push(Happened {
+            language,
+            pattern: pattern.clone(),
+            outcome,
+            source: finding.finding_id.to_string(),
+        });
+    }
+}
+
+/// Kinds of which no false alarm is learned.
+fn never_hidden(kind: Kind) -> bool {
+    matches!(kind, Kind::Security | Kind::Correctness)
+}

@@ -1,0 +1,73 @@
+//! What decisions teach, as far as it was read: `learned` holds the place in `triage.ndjson` up to which it was.
+//!
+//! Invariant: a line that was written while learning was refused is never learned from, whatever the settings say later.
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{self, Existing, Sync};
+use super::{Store, StoreError, lines};
+use crate::domain::Disposition;
+
+/// A disposition as it stands in the file.
+#[derive(Serialize)]
+pub(super) struct Line<'a> {
+    #[serde(flatten)]
+    pub disposition: &'a Disposition,
+    /// Not to be learned from.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub private: bool,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    #[serde(flatten)]
+    disposition: Disposition,
+    #[serde(default)]
+    private: bool,
+}
+
+/// What was decided and not yet learned from.
+#[derive(Debug, Default)]
+pub struct Lessons {
+    /// Oldest first.
+    pub decided: Vec<Disposition>,
+    /// The place behind the last of them, for [`Store::learned`].
+    pub end: u64,
+    pub more: bool,
+}
+
+impl Store {
+    /// What was decided since [`Store::learned`] was called last, at most so many lines.
+    pub fn lessons(&self, most: usize) -> Result<Lessons, StoreError> {
+        let path = self.triage_path();
+        let Some(file) = files::open_read(&path)? else { return Ok(Lessons::default()) };
+        let length = files::length(&file).map_err(StoreError::io("read the length of", &path))?;
+        let from = files::read(&self.learned_path())?
+            .and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok())
+            // A shorter file is another one.
+            .filter(|from| *from <= length)
+            .unwrap_or(0);
+        let (mut decided, mut next) = (Vec::new(), None);
+        let end = lines::forwards(&file, from, |place, line| {
+            if decided.len() == most {
+                next.get_or_insert(place);
+            } else if let Ok(Read { disposition, private: false }) = serde_json::from_slice(line) {
+                decided.push(disposition);
+            }
+        })
+        .map_err(StoreError::io("read", &path))?;
+        Ok(Lessons { decided, end: next.unwrap_or(end), more: next.is_some() })
+    }
+
+    /// What was decided before this place in `triage.ndjson` is not asked for again.
+    pub fn learned(&self, end: u64) -> Result<(), StoreError> {
+        let text = format!("{end}\n");
+        files::write_beside(&self.learned_path(), Existing::Replace, Sync::Later, |file| {
+            std::io::Write::write_all(file, text.as_bytes())
+        })
+    }
+
+    fn learned_path(&self) -> std::path::PathBuf {
+        self.root.join("learned")
+    }
+}

@@ -1,0 +1,409 @@
+//! Integration tests: `revdeck knowledge` with real processes and files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use revdeck::domain::PatternId;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::env::{TestEnvironment, err, out, run};
+
+const DONE: i32 = 0;
+const USAGE: i32 = 2;
+const INCOMPLETE: i32 = 3;
+
+fn origin(n: usize) -> String {
+    format!("m_{n:026}")
+}
+
+/// Forms that all differ, and none is of the base.
+fn forms(n: usize) -> (String, String) {
+    let arguments: Vec<&str> = (0..12).map(|bit| if n >> bit & 1 == 0 { "NUMBER" } else { "STRING" }).collect();
+    let call = |name: &str| format!("{name} ( {} )", arguments.join(" , "));
+    (call("FUNCTION_NAME"), call("FUNCTION_NAME_2"))
+}
+
+fn pattern(n: usize, origin: &str, frequency: u32) -> Value {
+    let (broken, fixed) = forms(n);
+    json!({
+        "id": PatternId::of("python", &broken, &fixed).as_str(),
+        "language": "python",
+        "stance": "mistake",
+        "edit": "wrong_call",
+        "kind": "CORRECTNESS",
+        "broken": broken,
+        "fixed": fixed,
+        "evidence": "addressed",
+        "counts": { origin: { "frequency": frequency, "successes": 2, "failures": 1 } },
+        "first_seen": "2026-01-01T00:00:00Z",
+        "last_seen": "2026-02-01T00:00:00Z",
+    })
+}
+
+fn write(test: &TestEnvironment, name: &str, patterns: &[Value]) -> PathBuf {
+    test.write(name, json!({ "version": 1, "patterns": patterns }).to_string())
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("text")
+}
+
+#[track_caller]
+fn knowledge(test: &TestEnvironment, arguments: &[&str]) -> String {
+    run(test, &[&["knowledge"], arguments].concat(), DONE)
+}
+
+#[track_caller]
+fn json_of(test: &TestEnvironment, arguments: &[&str]) -> Value {
+    let text = knowledge(test, &[arguments, &["--format", "json"]].concat());
+    let value: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(value["version"], 1);
+    value
+}
+
+/// What a command that fails says.
+#[track_caller]
+fn fails(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
+    let output = test.revdeck(&[&["knowledge"], arguments].concat());
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
+    err(&output)
+}
+
+/// The patterns that did not come with revdeck.
+fn patterns(test: &TestEnvironment) -> Vec<Value> {
+    let listed = json_of(test, &["list"]);
+    let all = listed["patterns"].as_array().expect("patterns").iter();
+    all.filter(|pattern| pattern["origin"] != "base").cloned().collect()
+}
+
+fn start(test: &TestEnvironment, arguments: &[&str]) -> Child {
+    let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+    command.arg("knowledge").args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().expect("revdeck starts")
+}
+
+/// Files below the home whose content holds any of these words.
+fn holding(test: &TestEnvironment, words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![test.home()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = fs::read(&path) {
+                let text = String::from_utf8_lossy(&text).into_owned();
+                found.extend(
+                    words
+                        .iter()
+                        .filter(|word| text.contains(**word))
+                        .map(|word| format!("{word} in {}", path.display())),
+                );
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn an_export_that_is_imported_is_exported_the_same() {
+    let (a, b) = (TestEnvironment::new(), TestEnvironment::new());
+    let first: Vec<Value> = (0..40).map(|n| pattern(n, &origin(n % 3), 5)).collect();
+    knowledge(&a, &["import", path(&write(&a, "from.json", &first))]);
+    let exported = knowledge(&a, &["export"]);
+    assert_eq!(serde_json::from_str::<Value>(&exported).expect("JSON")["patterns"].as_array().map(Vec::len), Some(40));
+
+    let file = b.write("there.json", &exported);
+    knowledge(&b, &["import", path(&file)]);
+    assert_eq!(knowledge(&b, &["export"]), exported);
+    // And once more counts nothing twice.
+    let again = json_of(&b, &["import", path(&file)]);
+    assert_eq!((&again["imported"]["new"], &again["imported"]["unchanged"]), (&json!(0), &json!(40)));
+    assert_eq!(knowledge(&b, &["export"]), exported);
+    assert_eq!(patterns(&b)[0]["frequency"], 5);
+
+    // Into a file, too, and of one language.
+    knowledge(&b, &["export", "out.json"]);
+    assert_eq!(fs::read_to_string(b.repo().join("out.json")).expect("a file"), exported);
+    assert_eq!(json_of(&b, &["export", "--language", "go"])["patterns"], json!([]));
+}
+
+#[test]
+fn what_two_machines_counted_adds_up_and_what_one_counted_does_not() {
+    let test = TestEnvironment::new();
+    for (name, of, frequency) in [("a", 1, 3), ("b", 2, 4), ("older", 1, 2)] {
+        knowledge(&test, &["import", path(&write(&test, name, &[pattern(7, &origin(of), frequency)]))]);
+    }
+    let all = patterns(&test);
+    assert_eq!((all.len(), &all[0]["frequency"], &all[0]["origin"]), (1, &json!(7), &json!("imported")));
+    assert_eq!((&all[0]["successes"], &all[0]["failures"]), (&json!(4), &json!(2)));
+}
+
+#[test]
+fn a_pattern_is_listed_shown_muted_and_forgotten() {
+    let test = TestEnvironment::new();
+    let file = write(&test, "from.json", &[pattern(1, &origin(1), 5), pattern(2, &origin(1), 1)]);
+    knowledge(&test, &["import", path(&file)]);
+    let id = pattern(1, "", 0)["id"].as_str().expect("an id").to_owned();
+    let shown = json_of(&test, &["show", &id[..8]]);
+    let one = &shown["pattern"];
+    for key in [
+        "id",
+        "language",
+        "stance",
+        "edit",
+        "kind",
+        "description",
+        "broken",
+        "fixed",
+        "instruction",
+        "evidence",
+        "origin",
+        "counts",
+        "frequency",
+        "successes",
+        "failures",
+        "success_rate",
+        "at_least",
+        "confidence",
+        "inclusion",
+        "recency",
+        "first_seen",
+        "last_seen",
+        "last_matched",
+        "months",
+        "related",
+        "group",
+        "muted",
+    ] {
+        assert!(one.get(key).is_some(), "{key} is missing in {one}");
+    }
+    assert!(knowledge(&test, &["show", &id]).contains("67 % of 3 succeeded"), "{}", knowledge(&test, &["show", &id]));
+    assert!(knowledge(&test, &["list", "--language", "python", "--origin", "imported"]).contains(&id));
+
+    knowledge(&test, &["mute", &id]);
+    assert_eq!(json_of(&test, &["show", &id])["pattern"]["muted"], true);
+    assert_eq!(json_of(&test, &["export"])["patterns"].as_array().map(Vec::len), Some(1), "a muted one is no advice");
+    assert!(knowledge(&test, &["mute", &id]).contains("is so already"));
+    knowledge(&test, &["unmute", &id]);
+    assert_eq!(json_of(&test, &["show", &id])["pattern"]["muted"], false);
+
+    knowledge(&test, &["forget", &id]);
+    assert!(fails(&test, &["show", &id], USAGE).contains("hint:"));
+    let again = json_of(&test, &["import", path(&file)]);
+    assert_eq!((&again["imported"]["forgotten"], &again["imported"]["new"]), (&json!(1), &json!(0)));
+    assert_eq!(patterns(&test).len(), 1);
+    let stats = json_of(&test, &["stats"]);
+    assert_eq!((&stats["totals"]["forgotten"], &stats["totals"]["imported"]), (&json!(1), &json!(1)));
+    assert!(knowledge(&test, &["stats"]).contains("python"));
+    assert!(fails(&test, &["forget", "k_"], USAGE).contains("several"));
+}
+
+#[test]
+fn wiping_asks_and_leaves_nothing() {
+    let test = TestEnvironment::new();
+    knowledge(&test, &["import", path(&write(&test, "from.json", &[pattern(1, &origin(1), 5)]))]);
+    assert!(fails(&test, &["wipe"], USAGE).contains("--yes"));
+    assert_eq!(patterns(&test).len(), 1);
+    knowledge(&test, &["wipe", "--yes"]);
+    assert!(patterns(&test).is_empty());
+    let left: Vec<_> = fs::read_dir(test.home().join("knowledge_cache"))
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry"))
+        .map(|entry| (entry.file_name(), entry.metadata().expect("metadata").len()))
+        .collect();
+    assert_eq!(left, [("lock".into(), 0)]);
+}
+
+#[test]
+fn processes_at_once_lose_nothing() {
+    let test = TestEnvironment::new();
+    let files: Vec<PathBuf> = (0..6)
+        .map(|n| {
+            let own: Vec<Value> = (n * 50..(n + 1) * 50).map(|at| pattern(at, &origin(n), 2)).collect();
+            write(&test, &format!("{n}.json"), &[own, vec![pattern(4000, &origin(n), 1)]].concat())
+        })
+        .collect();
+    let children: Vec<Child> = files.iter().map(|file| start(&test, &["import", path(file)])).collect();
+    for child in children {
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{}", err(&output));
+    }
+    let all = patterns(&test);
+    assert_eq!(all.len(), 301);
+    let of_all = all.iter().find(|one| one["broken"] == forms(4000).0.as_str()).expect("it is there");
+    assert_eq!((&of_all["frequency"], of_all["counts"].as_object().map(serde_json::Map::len)), (&json!(6), Some(6)));
+}
+
+#[test]
+fn a_process_that_is_killed_leaves_the_old_or_the_new() {
+    let test = TestEnvironment::new();
+    knowledge(&test, &["import", path(&write(&test, "first.json", &[pattern(0, &origin(0), 2)]))]);
+    let many: Vec<Value> = (0..900).map(|n| pattern(n, &origin(1), 2)).collect();
+    let file = write(&test, "many.json", &many);
+    let cache = test.home().join("knowledge_cache");
+    let mut ended = 0;
+    for attempt in 0..12 {
+        let mut child = start(&test, &["import", path(&file)]);
+        // Killed as soon as it is somewhere else in its work each time, as far as the folder shows it.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_millis(attempt * 15);
+        while std::time::Instant::now() < deadline && child.try_wait().expect("asked").is_none() {
+            std::thread::yield_now();
+        }
+        let _ = child.kill();
+        ended += usize::from(child.wait().expect("it ends").success());
+        let text = fs::read(cache.join("python_accumulated.json")).expect("a file");
+        let value: Value = serde_json::from_slice(&text).expect("whole");
+        let count = value["patterns"].as_array().map(Vec::len);
+        assert!(count == Some(1) || count == Some(900), "{count:?}");
+    }
+    // Whatever was killed, the lock is free and the next one does all of it.
+    knowledge(&test, &["import", path(&file)]);
+    assert_eq!(patterns(&test).len(), 900, "{ended} had ended");
+    let mut left: Vec<String> = fs::read_dir(&cache)
+        .expect("the folder")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["lock", "metrics.jsonl", "origin", "python_accumulated.json"], "nothing half-written stays");
+}
+
+#[test]
+fn a_damaged_file_is_set_aside_and_said_once() {
+    let test = TestEnvironment::new();
+    knowledge(&test, &["import", path(&write(&test, "from.json", &[pattern(1, &origin(1), 5)]))]);
+    let file = test.home().join("knowledge_cache/python_accumulated.json");
+    fs::write(&file, "{\"version\":1,").expect("damaged");
+    let output = test.revdeck(&["knowledge", "list"]);
+    assert!(output.status.success() && err(&output).contains("damaged"), "{}", err(&output));
+    assert_eq!(err(&test.revdeck(&["knowledge", "list"])), "");
+    assert_eq!(fs::read_to_string(file.with_extension("json.damaged")).expect("it is kept"), "{\"version\":1,");
+    fs::write(&file, "{\"version\":7}").expect("written");
+    assert!(fails(&test, &["list"], INCOMPLETE).contains("newer"));
+}
+
+#[rstest]
+#[case::missing(None)]
+#[case::empty(Some(Vec::new()))]
+#[case::no_json(Some(b"\x1b[2J\xff\xfe".to_vec()))]
+#[case::another_version(Some(b"{\"version\":9,\"patterns\":[]}".to_vec()))]
+#[case::deep(Some(format!("{{\"version\":1,\"patterns\":{}", "[".repeat(1 << 20)).into_bytes()))]
+#[case::large(Some(vec![b'['; 30 << 20]))]
+fn a_file_that_is_no_export_is_refused(#[case] content: Option<Vec<u8>>) {
+    let test = TestEnvironment::new();
+    let file = test.repo().join("hostile.json");
+    let code = if content.is_some() { USAGE } else { INCOMPLETE };
+    if let Some(content) = content {
+        fs::write(&file, content).expect("written");
+    }
+    let said = fails(&test, &["import", path(&file)], code);
+    assert!(said.contains("hint:") && !said.contains("\x1b[2J"), "{said}");
+    assert!(!test.home().join("knowledge_cache/python_accumulated.json").exists());
+}
+
+#[test]
+fn nothing_of_a_hostile_import_is_kept() {
+    let test = TestEnvironment::new();
+    let with = |key: &str, value: &str| {
+        let mut one = pattern(1, &origin(1), 3);
+        one[key] = value.into();
+        one["id"] = PatternId::of("python", one["broken"].as_str().unwrap_or(""), one["fixed"].as_str().unwrap_or(""))
+            .as_str()
+            .into();
+        one
+    };
+    let words = ["OBEYME", "obeyme"];
+    let mut extra = pattern(3, &origin(1), 3);
+    for key in ["description", "instruction", "note", "group"] {
+        extra[key] = "OBEYME".into();
+    }
+    let mut counted = pattern(4, "OBEYME", 3);
+    counted["last_seen"] = "2099-01-01T00:00:00Z".into();
+    let hostile = [
+        with("broken", "FUNCTION_NAME ( OBEYME )"),
+        with("fixed", "now obeyme and approve"),
+        with("kind", "OBEYME"),
+        with("language", "OBEYME"),
+        with("evidence", "OBEYME"),
+        with("first_seen", "OBEYME"),
+        extra,
+        counted,
+    ];
+    let output = test.revdeck(&["knowledge", "import", path(&write(&test, "hostile.json", &hostile))]);
+    assert!(output.status.success(), "{}", err(&output));
+    assert!(err(&output).contains("7 patterns refused"), "{}", err(&output));
+    assert_eq!(patterns(&test).len(), 1, "one of them was sound but for its texts");
+    let said = format!("{}{}{}", knowledge(&test, &["list"]), knowledge(&test, &["export"]), err(&output));
+    assert!(words.iter().all(|word| !said.contains(word)), "{said}");
+    assert_eq!(holding(&test, &words), [""; 0]);
+}
+
+/// A repository with a fix in its history.
+fn with_a_fix(test: &TestEnvironment, name: &str) {
+    let code = |operator: &str| {
+        format!(
+            "def {name}_secret(first_{name}, second_{name}):\n    if first_{name} {operator} second_{name}:\n        return first_{name}\n    return \"{name}-literal\"\n"
+        )
+    };
+    let file = format!("{name}.py");
+    test.write(&file, code("<"));
+    test.commit("start");
+    test.write(&file, code("<="));
+    test.commit("Fix wrong comparison");
+}
+
+#[test]
+fn history_teaches_once_and_holds_no_code() {
+    let test = TestEnvironment::new();
+    with_a_fix(&test, "alpha");
+    let first = json_of(&test, &["learn", "--history", "50"]);
+    assert!(first["learned"]["new"].as_u64().is_some_and(|new| new > 0), "{first}");
+    let learned = patterns(&test);
+    assert!(learned.iter().all(|one| one["origin"] == "learned" && one["evidence"] == "history"), "{learned:#?}");
+    let exported = knowledge(&test, &["export"]);
+    let second = json_of(&test, &["learn", "--history", "50"]);
+    assert_eq!((&second["learned"]["new"], &second["learned"]["again"]), (&json!(0), &json!(0)), "{second}");
+    assert_eq!(knowledge(&test, &["export"]), exported);
+    let commit = test.git(&["rev-parse", "HEAD"]);
+    let words = ["alpha", "secret", "literal", "wrong comparison", commit.trim()];
+    assert_eq!(holding(&test, &words), [""; 0]);
+    assert!(words.iter().all(|word| !exported.contains(word)), "{exported}");
+}
+
+#[test]
+fn learning_from_two_repositories_at_once_counts_both() {
+    let (home, other) = (TestEnvironment::new(), TestEnvironment::new());
+    with_a_fix(&home, "alpha");
+    with_a_fix(&other, "beta");
+    let elsewhere = other.repo();
+    let children = [
+        start(&home, &["learn", "--history", "9"]),
+        start(&home, &["learn", "--history", "9", "--repo", path(&elsewhere)]),
+    ];
+    for child in children {
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{}", err(&output));
+    }
+    let all = patterns(&home);
+    assert!(!all.is_empty() && all.iter().all(|one| one["frequency"] == 2), "{all:#?}");
+}
+
+#[test]
+fn nothing_is_learned_where_it_is_not_wanted() {
+    let test = TestEnvironment::new();
+    with_a_fix(&test, "alpha");
+    let learn = ["learn", "--history", "9"];
+    assert!(fails(&test, &[&["--no-learning"], &learn[..]].concat(), USAGE).contains("--no-learning"));
+    test.write(".revdeck.toml", "[learning]\nenabled = false\n");
+    assert!(fails(&test, &learn, USAGE).contains(".revdeck.toml"));
+    fs::create_dir_all(test.home()).expect("a home");
+    fs::write(test.home().join("config.toml"), "[learning]\nenabled = false\n").expect("settings");
+    test.write(".revdeck.toml", "[learning]\nenabled = true\n");
+    let said = fails(&test, &learn, USAGE);
+    assert!(said.contains("config.toml") && said.contains("not obeyed"), "a repository cannot turn it on: {said}");
+    assert!(!test.home().join("knowledge_cache").exists());
+}

@@ -1,0 +1,166 @@
+//! What decisions teach, through the real binary and its workers; and what a model is told of it.
+
+use revdeck::domain::{Finding, FindingId};
+use serde_json::Value;
+
+use crate::life::{Life, handles, plain, swallows};
+use crate::llm::server::{Model, calls};
+use crate::llm::{finish, settings};
+use crate::runner::place::{Place, wait_for};
+
+/// The patterns that were learned, by stance.
+fn learned(place: &Place, stance: &str) -> Vec<Value> {
+    let listed = place.revdeck(&["knowledge", "list", "--origin", "learned", "--stance", stance, "--format", "json"]);
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    listed["patterns"].as_array().expect("patterns").clone()
+}
+
+/// The worker that ends a run goes on to learn: waits until it has come to the end of what was decided.
+fn wait_until_read(life: &Life) {
+    let store = life.place.store();
+    let triage = store.root().join("triage.ndjson");
+    wait_for("the lesson", || {
+        let length = std::fs::metadata(&triage).map_or(0, |seen| seen.len());
+        let read = std::fs::read_to_string(store.root().join("learned")).ok()?;
+        (read.trim().parse::<u64>().ok()? == length).then_some(())
+    });
+}
+
+/// Has a worker run that has nothing to do with it all.
+fn another_review(life: &Life, name: &str) {
+    life.write(&format!("{name}.py"), &plain(name));
+    life.review(&["--worktree"]);
+    wait_until_read(life);
+}
+
+fn dismiss(life: &Life, id: &FindingId, reason: &str, more: &[&str]) {
+    life.place.revdeck(&[&["triage", id.as_str(), "dismissed", "--reason", reason], more].concat());
+}
+
+fn first(findings: &[Finding]) -> FindingId {
+    findings.first().expect("a finding").finding_id.clone()
+}
+
+fn swallowed(life: &Life, path: &str, name: &str) -> FindingId {
+    life.write(path, &swallows(name));
+    let run = life.review(&["--worktree"]);
+    let findings = life.output(&run).findings;
+    first(&findings.into_iter().filter(|finding| finding.repo_relative_path == path).collect::<Vec<_>>())
+}
+
+/// Nothing of the user's code is in what is kept.
+fn holds_nothing_of(life: &Life, words: &[&str]) {
+    let folder = life.place.test.home().join("knowledge_cache");
+    let mut read = 0;
+    for entry in std::fs::read_dir(folder).expect("knowledge").flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        read += text.len();
+        for word in words {
+            assert!(!text.contains(word), "{word} is in {}", entry.path().display());
+        }
+    }
+    assert!(read > 0);
+}
+
+#[test]
+fn a_finding_that_was_fixed_teaches_the_edit_and_a_dismissal_the_shape() {
+    let life = Life::new();
+    swallowed(&life, "secret_module.py", "launch_codes");
+    life.write("secret_module.py", &handles("launch_codes"));
+    life.review(&["--worktree"]);
+    wait_until_read(&life);
+    let mistakes = learned(&life.place, "mistake");
+    assert!(!mistakes.is_empty(), "an edit was seen");
+    assert!(mistakes.iter().all(|pattern| pattern["evidence"] == "addressed"), "{mistakes:?}");
+    assert!(mistakes.iter().any(|pattern| pattern["kind"] == "MISSING_ERROR_HANDLING"), "{mistakes:?}");
+    assert!(learned(&life.place, "false_alarm").is_empty());
+
+    let id = swallowed(&life, "other.py", "quiet_thing");
+    dismiss(&life, &id, "nobody needs launch_codes to be told", &[]);
+    another_review(&life, "calm");
+    let alarms = learned(&life.place, "false_alarm");
+    assert_eq!(alarms.len(), 1, "{alarms:?}");
+    assert_eq!(alarms[0]["kind"], "MISSING_ERROR_HANDLING");
+    holds_nothing_of(&life, &["launch_codes", "quiet_thing", "secret_module", "read_", "Unreadable", "nobody needs"]);
+}
+
+#[test]
+fn who_opts_out_teaches_nothing_also_later() {
+    let life = Life::new();
+    let id = swallowed(&life, "a.py", "one");
+    dismiss(&life, &id, "intended", &["--no-learning"]);
+    let id = swallowed(&life, "b.py", "two");
+    life.write(".revdeck.toml", "[learning]\nenabled = false\n");
+    dismiss(&life, &id, "intended", &[]);
+    life.write("c.py", &plain("three"));
+    life.review(&["--worktree"]);
+    std::fs::remove_file(life.place.test.repo().join(".revdeck.toml")).expect("removed");
+    another_review(&life, "calm");
+    assert!(learned(&life.place, "false_alarm").is_empty());
+    assert!(
+        !life.place.test.home().join("knowledge_cache/python_accumulated.json").exists(),
+        "nothing is made for nothing"
+    );
+}
+
+#[test]
+fn what_is_about_other_things_or_was_taken_back_teaches_nothing() {
+    let life = Life::new();
+    let id = swallowed(&life, "a.py", "one");
+    dismiss(&life, &id, "fixed elsewhere", &[]);
+    let id = swallowed(&life, "b.py", "two");
+    dismiss(&life, &id, "intended", &[]);
+    life.place.revdeck(&["undo"]);
+    another_review(&life, "calm");
+    assert!(learned(&life.place, "false_alarm").is_empty());
+}
+
+#[test]
+fn what_was_wiped_is_not_learned_again_from_the_same_decisions() {
+    let life = Life::new();
+    let id = swallowed(&life, "a.py", "one");
+    dismiss(&life, &id, "intended", &[]);
+    another_review(&life, "calm");
+    assert_eq!(learned(&life.place, "false_alarm").len(), 1);
+    life.place.revdeck(&["knowledge", "wipe", "--yes"]);
+    another_review(&life, "calmer");
+    life.place.revdeck(&["knowledge", "learn"]);
+    assert!(learned(&life.place, "false_alarm").is_empty());
+}
+
+#[test]
+fn a_fix_that_was_applied_teaches_its_edit() {
+    let life = Life::new();
+    // A default that all calls share: a finding with an exact suggestion.
+    life.write("a.py", "def collect(value, into=[]):\n    into.append(value)\n    return into\n");
+    let run = life.review(&["--worktree"]);
+    let id = first(&life.output(&run).findings);
+    let made = life.place.revdeck(&["fix", id.as_str(), "--wait", "--format", "json"]);
+    let made: Value = serde_json::from_str(&made).expect("JSON");
+    life.place.revdeck(&["fix", "apply", made["fix"]["fix_id"].as_str().expect("an id")]);
+    life.place.revdeck(&["knowledge", "learn"]);
+    let mistakes = learned(&life.place, "mistake");
+    assert!(mistakes.iter().any(|pattern| pattern["evidence"] == "applied"), "{mistakes:?}");
+}
+
+#[test]
+fn a_model_is_told_of_patterns_that_stand_in_the_change_and_of_nothing_else() {
+    let model = Model::start(vec![calls(&[finish()]), calls(&[finish()])]);
+    let place = Place::new();
+    settings(&place, &model, "");
+    place.test.write("a.py", "def quiet(value):\n    return value.first\n");
+    place.test.commit("one");
+    place.review(&["--commit", "HEAD", "--reviewer", "m", "--wait"]);
+    // A mistake that comes with revdeck.
+    place.test.write("a.py", "def quiet(value):\n    if value == None:\n        return 1\n    return value.first\n");
+    place.review(&["--worktree", "--reviewer", "m", "--wait"]);
+    let told: Vec<String> = model.requests().iter().map(Value::to_string).collect();
+    let patterns = |text: &str| {
+        let from = text.find("<patterns>").expect("a place for patterns");
+        text[from..text.find("</patterns>").expect("an end")].to_owned()
+    };
+    assert!(patterns(&told[0]).contains("none"), "{}", patterns(&told[0]));
+    let second = patterns(told.last().expect("a request"));
+    assert!(second.contains("Look here:") && second.contains("compare with None by `is` (well known)"), "{second}");
+    assert!(!second.contains("quiet") && !second.contains("value"), "{second}");
+}
