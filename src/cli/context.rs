@@ -24,6 +24,8 @@ use crate::domain::{LineRange, Scope, text};
 use crate::git::{Change, Filter, Repo};
 use crate::report::{Look, Paint, Table, json};
 
+/// What models count in when none is named.
+const ENCODING: Encoding = Encoding::O200kBase;
 /// A model's window when none is named: the largest that is used.
 const LARGEST_WINDOW: u32 = 150_000;
 /// Of the window, what is kept for the answer.
@@ -78,6 +80,8 @@ pub struct Arguments {
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+    // To unpack the table of an encoding takes 80 ms: others go on meanwhile.
+    std::thread::spawn(|| count(ENCODING, ""));
     let session = invocation.session(Texts::None)?;
     let repo = &session.repo;
     let settings = &session.loaded.settings;
@@ -126,11 +130,12 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         task,
         diff,
         budget,
+        encoding: ENCODING,
         options,
         folder: Some(&folder),
         index: index.as_ref(),
     };
-    let packed = surroundings(repo, question, &|text| count(Encoding::O200kBase, text))?;
+    let packed = surroundings(repo, question)?;
     match arguments.format {
         PlainFormat::Json => output::print_json(&as_json(&packed))?,
         PlainFormat::Text if arguments.explain => output::print(&explained(&session.look, &packed))?,
@@ -179,19 +184,18 @@ fn task_text(task: Option<&str>) -> Result<String, CliError> {
 fn told(repo: &Repo, change: &Change, budget: u32) -> Vec<Piece> {
     let half = u64::from(budget / 2);
     let measure = Measure { budget_tokens: half, max_part_tokens: half, context_lines: DIFF_CONTEXT };
-    let material =
-        material(repo, change, measure, &|text| count(Encoding::O200kBase, text) as u64, Mask::On, &|_, _| true);
+    let material = material(repo, change, measure, &|text| count(ENCODING, text) as u64, Mask::On, &|_, _| true);
     let piece = |part: crate::context::material::DiffPart| Piece {
         path: String::new(),
         lines: None,
         kind: SectionKind::Diff,
-        text: part.text,
+        text: part.text.into(),
         tokens: None,
         need: Need::Must,
         score: 1.0,
         worth: 1.0,
         first: 0.0,
-        because: Because { factors: Vec::new(), reason: "the change".to_owned() },
+        because: Because { factors: Vec::new(), reason: "the change".to_owned() }.into(),
     };
     material.parts.into_iter().map(piece).collect()
 }

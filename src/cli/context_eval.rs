@@ -52,7 +52,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     if !arguments.whole {
         ways.splice(0..0, alone.iter().map(|(name, weights)| (*name, weights)));
     }
-    let folder = invocation.paths.cache.join("context").join(repo.key());
+    let folder = invocation.paths.history_folder(&repo.key());
     let tip = repo.resolve_commit(&arguments.at)?;
     let plan = Plan {
         tip: &tip,

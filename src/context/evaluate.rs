@@ -14,14 +14,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-use super::library::{Library, code_files};
-use super::pack::{Limits, Packed, pack};
+use super::library::{Library, code_files, content};
+use super::pack::{Packed, pack};
 use super::past::Known;
 use super::retrieve::history::Touch;
 use super::retrieve::paths::is_code;
 use super::retrieve::task::{Given, GivenHunk, Task};
+use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
-use super::retrieve::{RankedFile, Sources, rank, reweigh};
+use super::retrieve::{RankedFile, SourceFile, Sources, rank, reweigh};
 use super::surroundings::{HISTORY, pieces};
 use super::tokens::{Encoding, count};
 use crate::domain::LineRange;
@@ -93,13 +94,16 @@ pub fn evaluate(
             continue;
         }
         let tokens = |text: &str| count(Encoding::O200kBase, text);
-        let sources = Sources { files: &files, history: &known.history, before: &before, tokens: &tokens };
+        let told = |file: &SourceFile| {
+            let text = content(repo, &file.blob).ok().flatten().unwrap_or_default();
+            Told::plain(&file.document, &text, &tokens)
+        };
+        let sources = Sources { files: &files, history: &known.history, before: &before, told: &told };
         let files = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
         for ((_, weights), (_, row)) in ways.iter().zip(&mut sums) {
             let ranked = reweigh(&files, weights);
             for budget in plan.budgets {
-                let limits = Limits { budget: *budget, ..Limits::default() };
-                let packed = pack(pieces(&ranked, weights), &limits, &tokens);
+                let packed = pack(&pieces(&ranked, weights), *budget, &tokens);
                 row.entry(*budget).or_default().add(&case.hidden, &ranked, &packed);
             }
         }

@@ -1,6 +1,11 @@
 //! The code of a tree as documents, each read once however many trees have it.
+//!
+//! Invariants: a document that was kept is the same as one that is read, down to the numbers of its words; of a file with
+//! a key in it nothing is kept, since a key may be a word.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::mask::Mask;
@@ -9,58 +14,104 @@ use super::retrieve::document::Document;
 use super::retrieve::paths::is_code;
 use super::retrieve::words::Vocabulary;
 use super::secret_files::is_secret_file;
-use super::text::{Text, is_binary};
-use crate::git::{GitError, Repo, TreeFile};
+use super::shelf::{Key, Shelf};
+use super::text::is_binary;
+use crate::git::{EntryKind, GitError, Listing, Repo, TreeFile};
 
 /// Larger files are not searched, in bytes: no person wrote them.
 const MAX_BYTES: u64 = 1 << 20;
+/// Bytes of kept documents: those of three million lines.
+const MOST_KEPT: u64 = 64 << 20;
 
 /// Documents by blob, and the words in them.
 #[derive(Debug, Default)]
 pub struct Library {
     pub vocabulary: Vocabulary,
-    documents: HashMap<String, Arc<Document>>,
+    /// None of files that are no text or too large.
+    documents: HashMap<String, Option<Arc<Document>>>,
+    kept: Shelf,
 }
 
 impl Library {
+    /// With the documents that are kept in a folder.
+    pub fn open(folder: Option<&Path>) -> Self {
+        Self { kept: Shelf::open(folder, "documents", MOST_KEPT), ..Self::default() }
+    }
+
     /// The documents of files; those that are no text, too large, or not to be had are left away.
     pub fn read(&mut self, repo: &Repo, files: Vec<TreeFile>) -> Vec<SourceFile> {
-        let read = files.into_iter().filter_map(|file| {
-            let document = match self.documents.get(&file.blob) {
-                Some(document) => Arc::clone(document),
-                None => {
-                    let document = Arc::new(Document::read(&text(repo, &file)?, &mut self.vocabulary));
-                    self.documents.insert(file.blob, Arc::clone(&document));
-                    document
-                }
-            };
-            Some(SourceFile { path: file.path, document }).filter(|file| file.document.lines() > 0)
+        let read = files.into_iter().filter_map(|TreeFile { path, blob }| {
+            let document = self.document(repo, &blob)?;
+            Some(SourceFile { path, blob, document }).filter(|file| file.document.lines() > 0)
         });
         read.collect()
+    }
+
+    fn document(&mut self, repo: &Repo, blob: &str) -> Option<Arc<Document>> {
+        if let Some(known) = self.documents.get(blob) {
+            return known.clone();
+        }
+        let key = Key::of(&["document", Document::VERSION, blob]);
+        let kept = self.kept.get(key).and_then(|bytes| match bytes.is_empty() {
+            true => Some(None),
+            false => Document::unpack(&bytes, &mut self.vocabulary).map(Some),
+        });
+        let document = match kept {
+            Some(document) => document,
+            None => {
+                let text = content(repo, blob).ok()?;
+                let has_key = text.as_deref().is_some_and(has_key);
+                let document = text.map(|text| Document::read(&text, &mut self.vocabulary));
+                if !has_key {
+                    let pack = |document: &Document| document.pack(&self.vocabulary);
+                    self.kept.put(key, document.as_ref().map(pack).unwrap_or_default());
+                }
+                document
+            }
+        };
+        let document = document.map(Arc::new);
+        self.documents.insert(blob.to_owned(), document.clone());
+        document
+    }
+
+    /// Keeps what was read for the next question.
+    pub fn close(self) {
+        self.kept.close();
     }
 }
 
 /// The files of a tree that are code and may be shown.
 pub fn code_files(repo: &Repo, commit: &str) -> Result<Vec<TreeFile>, GitError> {
-    let mut files = repo.tree_files(commit)?;
-    files.retain(|file| is_code(&file.path) && !is_secret_file(&file.path));
-    Ok(files)
+    Ok(code_of(&repo.listing(commit)?, &[]))
 }
 
-fn text(repo: &Repo, file: &TreeFile) -> Option<String> {
-    let content = match repo.blob_size(&file.blob) {
-        Ok(size) if size <= MAX_BYTES => repo.blob(&file.blob).ok()?,
-        _ => return None,
-    };
-    match is_binary(&content) {
-        true => None,
-        false => Some(
-            String::from_utf8(content).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        ),
+/// The files of a listing that are code and may be shown: what the project's own rules ignore only where it is changed,
+/// as in the tools.
+pub fn code_of(listing: &Listing, changed: &[&str]) -> Vec<TreeFile> {
+    let files = listing.entries.iter().filter(|entry| {
+        entry.kind == EntryKind::File
+            && is_code(&entry.path)
+            && !is_secret_file(&entry.path)
+            && (!entry.is_ignored || changed.contains(&entry.path.as_str()))
+    });
+    files.map(|entry| TreeFile { path: entry.path.clone(), blob: entry.id.clone() }).collect()
+}
+
+/// Whether something in a text has the shape of a key. What is one by its name alone is an ordinary word.
+fn has_key(text: &str) -> bool {
+    text.contains("PRIVATE KEY-----") || matches!(Mask::On.shapes(text), Cow::Owned(_))
+}
+
+/// A file's text; `None` of one that is no text or too large.
+///
+/// # Errors
+/// A blob that git does not have here.
+pub fn content(repo: &Repo, blob: &str) -> Result<Option<String>, GitError> {
+    if repo.blob_size(blob)? > MAX_BYTES {
+        return Ok(None);
     }
-}
-
-/// A file's text as it may be sent.
-pub fn masked(repo: &Repo, blob: &str, path: &str) -> Option<Text> {
-    Text::of(repo, blob, path, Mask::On).ok().filter(|text| !text.is_binary)
+    let content = repo.blob(blob)?;
+    Ok((!is_binary(&content)).then(|| {
+        String::from_utf8(content).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }))
 }

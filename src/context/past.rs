@@ -1,24 +1,26 @@
-//! The history of a repository for the ranking: read from git once, then from a file that grows by what is new.
+//! The history of a repository for the ranking: read from git once, then kept by the commit that it is the history of.
 //!
-//! Invariants: the file holds facts about immutable commits, so that a line of it is right or unreadable, never stale; an
-//! unreadable line is passed over and its commit read again; without a folder everything is read from git.
+//! Invariants: what is kept follows from immutable commits, so that it is right or unreadable, never stale; what git did
+//! not have is not kept, since it may come; without a folder everything is read from git.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-
-use serde::{Deserialize, Serialize};
 
 use super::retrieve::history::{History, MOST_FILES, MOST_WORDS, Past, PastFile, Touch, fingerprint};
 use super::retrieve::paths::is_code;
 use super::retrieve::words::identifiers;
+use super::shelf::{Key, Reader, Shelf, Writer};
 use crate::git::{Ancestor, GitError, Hunk, PastChange, PastKind, Repo};
 
-/// Another name for each format.
-const FILE: &str = "history-1.ndjson";
+/// Bytes of kept histories: one of 3,000 commits takes about one million.
+const MOST_KEPT: u64 = 32 << 20;
+/// To be raised with any change of what is kept of a commit.
+const VERSION: &str = "1";
+/// A history that is kept is looked for behind so many of the newest commits.
+const RECENT: usize = 200;
 
 /// The commits behind one commit.
+#[derive(Debug, Default)]
 pub struct Known {
     pub history: History,
     /// By commit: its number in the history.
@@ -26,49 +28,70 @@ pub struct Known {
     parents: HashMap<String, Vec<String>>,
 }
 
-/// A commit as it is kept.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    commit: String,
-    files: Vec<(String, u8, Vec<[u32; 4]>)>,
+/// A commit, and what it changed.
+struct Entry {
+    ancestor: Ancestor,
+    files: Vec<Changed>,
+    /// See [`Past::words`].
     words: Vec<u32>,
+}
+
+/// A file that a commit changed.
+struct Changed {
+    path: String,
+    touch: Touch,
+    hunks: Vec<Hunk>,
 }
 
 impl Known {
     /// What `limit` commits behind `tip`, itself included, changed of code.
     ///
     /// # Errors
-    /// A tip that is no commit. What goes wrong with the file in `folder` costs time and nothing else.
+    /// A tip that is no commit. What goes wrong with `folder` costs time and nothing else.
     pub fn read(repo: &Repo, tip: &str, limit: usize, folder: Option<&Path>) -> Result<Self, GitError> {
+        let kept = Shelf::open(folder, "past", MOST_KEPT);
+        let key = |commit: &str| Key::of(&["past", VERSION, commit, &limit.to_string()]);
+        let load = |commit: &str| unpack(&kept.get(key(commit))?);
+        if let Some(entries) = load(tip) {
+            return Ok(Self::of(entries));
+        }
         let ancestors = repo.ancestors(tip, limit)?;
-        let mut kept = folder.map(|folder| load(&folder.join(FILE), &ancestors)).unwrap_or_default();
-        let mut lines = Vec::new();
-        let mut known = Self { history: History::default(), numbers: HashMap::new(), parents: HashMap::new() };
+        let base = ancestors.iter().take(RECENT).find_map(|ancestor| load(&ancestor.commit)).unwrap_or_default();
+        let mut base: HashMap<String, Entry> =
+            base.into_iter().map(|entry| (entry.ancestor.commit.clone(), entry)).collect();
+        let is_cut_short = ancestors.len() < limit && {
+            let known: HashSet<&str> = ancestors.iter().map(|ancestor| ancestor.commit.as_str()).collect();
+            ancestors.iter().flat_map(|ancestor| &ancestor.parents).any(|parent| !known.contains(parent.as_str()))
+        };
+        let mut is_whole = !is_cut_short;
+        let mut entries = Vec::with_capacity(ancestors.len());
         for ancestor in ancestors {
-            let Ancestor { commit, parents } = ancestor;
-            let entry = match kept.remove(&commit) {
-                Some(entry) => entry,
-                None => {
-                    let changes = repo.past(&commit, MOST_FILES, &is_code).unwrap_or_default();
-                    let entry = Kept::of(&commit, &changes);
-                    if folder.is_some() {
-                        serde_json::to_writer(&mut lines, &entry).ok();
-                        lines.push(b'\n');
-                    }
-                    entry
-                }
-            };
-            known.parents.insert(commit.clone(), parents);
-            if !entry.files.is_empty() {
-                known.numbers.insert(commit, known.history.commits.len());
-                let past = entry.into_past(&mut known.history);
-                known.history.commits.push(past);
+            entries.push(base.remove(&ancestor.commit).unwrap_or_else(|| {
+                let past = repo.past_changes(&ancestor.commit, MOST_FILES, &is_code);
+                is_whole &= past.as_ref().is_ok_and(|past| past.missing == 0);
+                Entry::of(ancestor, past.unwrap_or_default().changes)
+            }));
+        }
+        if is_whole {
+            kept.put(key(tip), pack(&entries));
+            kept.close();
+        }
+        Ok(Self::of(entries))
+    }
+
+    fn of(entries: Vec<Entry>) -> Self {
+        let mut known = Self::default();
+        for Entry { ancestor, files, words } in entries {
+            if !files.is_empty() {
+                known.numbers.insert(ancestor.commit.clone(), known.history.commits.len());
+                let file =
+                    |Changed { path, touch, hunks }| PastFile { path: known.history.path_id(&path), touch, hunks };
+                let files = files.into_iter().map(file).collect();
+                known.history.commits.push(Past { files, words });
             }
+            known.parents.insert(ancestor.commit, ancestor.parents);
         }
-        if let Some(folder) = folder.filter(|_| !lines.is_empty()) {
-            append(folder, &lines);
-        }
-        Ok(known)
+        known
     }
 
     /// The history's commits that a commit has behind it, itself included, the newest first.
@@ -88,8 +111,8 @@ impl Known {
     }
 }
 
-impl Kept {
-    fn of(commit: &str, changes: &[PastChange]) -> Self {
+impl Entry {
+    fn of(ancestor: Ancestor, changes: Vec<PastChange>) -> Self {
         let lines =
             changes.iter().flat_map(|change| &change.hunks).flat_map(|hunk| hunk.removed.iter().chain(&hunk.added));
         let mut words: Vec<u32> = lines.flat_map(|line| identifiers(line)).map(fingerprint).collect();
@@ -98,59 +121,162 @@ impl Kept {
         if words.len() > MOST_WORDS {
             words.clear();
         }
-        let place = |hunk: &Hunk| [hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines];
-        let files = changes.iter().map(|change| {
-            let kind = match change.kind {
-                PastKind::Added => 0,
-                PastKind::Modified => 1,
-                PastKind::Deleted => 2,
-            };
-            (change.path.clone(), kind, change.hunks.iter().map(|hunk| place(&hunk.place)).collect())
+        let files = changes.into_iter().map(|change| Changed {
+            path: change.path,
+            touch: match change.kind {
+                PastKind::Added => Touch::Added,
+                PastKind::Modified => Touch::Modified,
+                PastKind::Deleted => Touch::Deleted,
+            },
+            hunks: change.hunks.iter().map(|hunk| hunk.place).collect(),
         });
-        Self { commit: commit.to_owned(), files: files.collect(), words }
+        Self { ancestor, files: files.collect(), words }
     }
+}
 
-    fn into_past(self, history: &mut History) -> Past {
-        let files = self.files.into_iter().map(|(path, kind, hunks)| PastFile {
-            path: history.path_id(&path),
-            touch: match kind {
+fn pack(entries: &[Entry]) -> Vec<u8> {
+    let mut paths: Vec<&str> = entries.iter().flat_map(|entry| &entry.files).map(|file| file.path.as_str()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let mut writer = Writer::default();
+    writer.number(paths.len() as u32);
+    paths.iter().for_each(|path| writer.text(path));
+    writer.number(entries.len() as u32);
+    for Entry { ancestor, files, words } in entries {
+        writer.text(&ancestor.commit);
+        writer.number(ancestor.parents.len() as u32);
+        ancestor.parents.iter().for_each(|parent| writer.text(parent));
+        writer.number(files.len() as u32);
+        for file in files {
+            writer.number(paths.binary_search(&file.path.as_str()).unwrap_or_default() as u32);
+            writer.number(match file.touch {
+                Touch::Added => 0,
+                Touch::Modified => 1,
+                Touch::Deleted => 2,
+            });
+            writer.number(file.hunks.len() as u32);
+            for hunk in &file.hunks {
+                for number in [hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines] {
+                    writer.number(number);
+                }
+            }
+        }
+        writer.words(words);
+    }
+    writer.finish()
+}
+
+fn unpack(bytes: &[u8]) -> Option<Vec<Entry>> {
+    let mut reader = Reader(bytes);
+    let paths = (0..reader.count()?).map(|_| reader.text()).collect::<Option<Vec<&str>>>()?;
+    let mut entries = Vec::new();
+    for _ in 0..reader.count()? {
+        let commit = reader.text()?.to_owned();
+        let parents =
+            (0..reader.count()?).map(|_| reader.text().map(str::to_owned)).collect::<Option<Vec<String>>>()?;
+        let mut files = Vec::new();
+        for _ in 0..reader.count()? {
+            let path = (*paths.get(reader.number()? as usize)?).to_owned();
+            let touch = match reader.number()? {
                 0 => Touch::Added,
                 1 => Touch::Modified,
-                _ => Touch::Deleted,
-            },
-            hunks: hunks
-                .into_iter()
-                .map(|[old_start, old_lines, new_start, new_lines]| Hunk { old_start, old_lines, new_start, new_lines })
-                .collect(),
-        });
-        Past { files: files.collect(), words: self.words }
+                2 => Touch::Deleted,
+                _ => return None,
+            };
+            let mut hunks = Vec::new();
+            for _ in 0..reader.count()? {
+                let mut next = || reader.number();
+                let (old_start, old_lines, new_start, new_lines) = (next()?, next()?, next()?, next()?);
+                hunks.push(Hunk { old_start, old_lines, new_start, new_lines });
+            }
+            files.push(Changed { path, touch, hunks });
+        }
+        entries.push(Entry { ancestor: Ancestor { commit, parents }, files, words: reader.words()? });
     }
+    Some(entries)
 }
 
-fn load(path: &Path, wanted: &[Ancestor]) -> HashMap<String, Kept> {
-    let Ok(file) = File::open(path) else { return HashMap::new() };
-    let wanted: HashSet<&str> = wanted.iter().map(|ancestor| ancestor.commit.as_str()).collect();
-    let mut kept = HashMap::new();
-    for line in BufReader::new(file).split(b'\n').map_while(Result::ok) {
-        if let Ok(entry) = serde_json::from_slice::<Kept>(&line)
-            && wanted.contains(entry.commit.as_str())
-        {
-            kept.insert(entry.commit.clone(), entry);
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// A repository in which each commit changes a line of a file.
+    struct Sample {
+        folder: tempfile::TempDir,
+        git: git2::Repository,
+    }
+
+    impl Sample {
+        fn new(commits: usize) -> Self {
+            let folder = tempfile::tempdir().expect("a folder");
+            let git = git2::Repository::init_bare(folder.path().join("a.git")).expect("a repository");
+            let sample = Self { folder, git };
+            (0..commits).for_each(|number| drop(sample.commit(number)));
+            sample
+        }
+
+        fn text(number: usize) -> String {
+            format!("fn main() {{\n    step_{number}();\n}}\n")
+        }
+
+        fn commit(&self, number: usize) -> String {
+            let blob = self.git.blob(Self::text(number).as_bytes()).expect("a blob");
+            let mut tree = self.git.treebuilder(None).expect("a builder");
+            tree.insert("main.rs", blob, 0o100_644).expect("an entry");
+            let tree = self.git.find_tree(tree.write().expect("a tree")).expect("the tree");
+            let who = git2::Signature::new("a", "a@example.org", &git2::Time::new(number as i64, 0)).expect("a name");
+            let parent = self.git.head().ok().map(|head| head.peel_to_commit().expect("a commit"));
+            let parents: Vec<&git2::Commit<'_>> = parent.iter().collect();
+            self.git.commit(Some("HEAD"), &who, &who, "a", &tree, &parents).expect("a commit").to_string()
+        }
+
+        fn tip(&self) -> String {
+            self.git.head().expect("a head").target().expect("a commit").to_string()
+        }
+
+        fn object(&self, number: usize) -> PathBuf {
+            let id = git2::Oid::hash_object(git2::ObjectType::Blob, Self::text(number).as_bytes());
+            let id = id.expect("an id").to_string();
+            let (folder, name) = id.split_at(2);
+            self.git.path().join("objects").join(folder).join(name)
+        }
+
+        fn read(&self) -> Known {
+            let repo = Repo::discover(self.git.path()).expect("a repository");
+            Known::read(&repo, &self.tip(), 100, Some(&self.folder.path().join("kept"))).expect("a history")
         }
     }
-    kept
-}
 
-/// Adds lines; a torn line of somebody who died while writing is ended first. Failing costs the next one time.
-fn append(folder: &Path, lines: &[u8]) {
-    let write = || -> std::io::Result<()> {
-        fs::create_dir_all(folder)?;
-        let mut file = File::options().create(true).append(true).open(folder.join(FILE))?;
-        file.lock()?;
-        let begun: &[u8] = if file.metadata()?.len() == 0 { b"" } else { b"\n" };
-        file.write_all(&[begun, lines].concat())
-    };
-    if let Err(error) = write() {
-        tracing::warn!("cannot keep the history in {}: {error}", folder.display());
+    fn hunks(known: &Known) -> Vec<usize> {
+        known.history.commits.iter().map(|commit| commit.files.iter().map(|file| file.hunks.len()).sum()).collect()
+    }
+
+    #[test]
+    fn what_git_does_not_have_is_not_kept_as_if_nothing_had_changed() {
+        let sample = Sample::new(3);
+        let (object, aside) = (sample.object(1), sample.folder.path().join("aside"));
+        fs::rename(&object, &aside).expect("an object that is gone");
+        assert_eq!(hunks(&sample.read()), [0, 0, 1], "the lines of two commits cannot be had");
+        fs::rename(&aside, &object).expect("an object that has come");
+        assert_eq!(hunks(&sample.read()), [1, 1, 1]);
+    }
+
+    #[test]
+    fn what_is_kept_is_the_same_and_serves_later_commits() {
+        let sample = Sample::new(5);
+        let read = sample.read();
+        fs::remove_file(sample.object(1)).expect("an object that is gone");
+        let kept = sample.read();
+        assert_eq!(hunks(&kept), [1; 5]);
+        assert_eq!(kept.history.commits, read.history.commits);
+        assert_eq!((kept.numbers, kept.parents), (read.numbers, read.parents));
+        sample.commit(5);
+        let later = sample.read();
+        assert_eq!(hunks(&later), [1; 6]);
+        assert_eq!(later.before(&sample.tip()), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(later.history.commits[1..], read.history.commits);
     }
 }

@@ -5,27 +5,30 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
 
 use super::candidates::choose;
-use super::compress::{Strength, compress};
+use super::compress::Strength;
 use super::house_rules::house_rules;
 use super::index::Index;
-use super::library::{Library, code_files, masked};
+use super::library::{Library, code_of};
 use super::mask::Mask;
-use super::pack::{Because, Count, Excluded, LeftAway, Limits, Need, Packed, Piece, SectionKind, pack};
+use super::pack::{Because, Count, Need, Packed, Piece, Said, SectionKind, pack};
 use super::past::Known;
-use super::retrieve::document::Document;
 use super::retrieve::factors::{FileFactors, PassageFactors};
-use super::retrieve::paths::{folder, is_test};
+use super::retrieve::paths::folder;
 use super::retrieve::task::{Focus, Task};
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank};
-use crate::domain::LineRange;
+use super::squeeze::{LIKELY, is_tight, squeeze};
+use super::telling::Telling;
+use super::tokens;
 use crate::domain::text::one_line;
-use crate::git::{GitError, Repo, TreeFile};
-use crate::provider::builtin::source::Parsers;
+use crate::domain::{Encoding, LineRange};
+use crate::git::{EntryKind, GitError, Listing, Repo, TreeFile};
+use crate::provider::builtin::facts::is_test_path;
 
 /// Commits of history that are looked at: a bound on how long the first question in a repository takes.
 pub const HISTORY: usize = 3_000;
@@ -35,13 +38,6 @@ const MAX_FOCUS: u32 = 2_000;
 const MAX_RULES: u32 = 1_500;
 /// The task's text may take a quarter of the budget: it is known to whoever asks.
 const TASK_PART: u32 = 4;
-
-/// From here on a budget is as good as used up.
-const FULL: f32 = 0.95;
-/// What has this score is likely to matter: it is a reason to compress, and keeps its body.
-const LIKELY: f32 = 0.3;
-/// Files below this score are not compressed: they are not sent anyway.
-const WORTH_SQUEEZING: f32 = 0.02;
 
 /// What may be in the context besides the change.
 #[derive(Debug, Clone)]
@@ -63,7 +59,7 @@ impl Default for Options {
 
 impl Options {
     fn wants_file(&self, path: &str) -> bool {
-        (self.tests || !is_test(path))
+        (self.tests || !is_test_path(path))
             && (self.files.is_empty() || self.files.matched_path_or_any_parents(path, false).is_ignore())
     }
 
@@ -81,26 +77,32 @@ pub struct Question<'a> {
     pub task: Task,
     /// The change as it is told, a piece for each file; empty when the task's text says it.
     pub diff: Vec<Piece>,
+    /// In tokens of the encoding.
     pub budget: u32,
+    pub encoding: Encoding,
     pub options: Options,
-    /// Where facts about this repository's history are kept.
+    /// Where facts about this repository are kept.
     pub folder: Option<&'a Path>,
     /// Which files of a large tree to look at; without it they are all read, up to a number.
     pub index: Option<&'a Index>,
 }
 
-/// Puts the context together. `count` says how many tokens a text is.
-pub fn surroundings(repo: &Repo, question: Question<'_>, count: Count<'_>) -> Result<Packed, GitError> {
+/// Puts the context together.
+pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitError> {
     let weights = Weights::built_in();
-    let Question { tree, history, task, diff, budget, options, folder, index } = question;
-    let mut library = Library::default();
-    let tree_files = code_files(repo, tree)?;
-    let blobs: HashMap<String, String> = tree_files.iter().map(|file| (file.path.clone(), file.blob.clone())).collect();
+    let Question { tree, history, task, diff, budget, encoding, options, folder, index } = question;
+    let count: Count<'_> = &|text| tokens::count(encoding, text);
+    let changed: Vec<&str> = task.paths().collect();
+    let listing = repo.listing(tree)?;
+    let tree_files = code_of(&listing, &changed);
     let known = Known::read(repo, history, HISTORY, folder)?;
     let before = known.before(history);
     let chosen = choose(tree_files.clone(), &task, index, &known.history, &before);
+    let mut library = Library::open(folder);
     let files = library.read(repo, chosen);
-    let sources = Sources { files: &files, history: &known.history, before: &before, tokens: count };
+    let telling = Telling::open(repo, encoding, folder);
+    let told = |file: &SourceFile| telling.told(file);
+    let sources = Sources { files: &files, history: &known.history, before: &before, told: &told };
     let mut ranked = rank(&task, &sources, weights, &mut library.vocabulary);
     ranked.retain(|file| options.wants_file(&file.path));
     let mut all = Vec::new();
@@ -108,13 +110,12 @@ pub fn surroundings(repo: &Repo, question: Question<'_>, count: Count<'_>) -> Re
         all.push(task_piece(&task.text, budget / TASK_PART, count));
     }
     all.extend(diff);
-    all.extend(focus_pieces(repo, &task.focus, &blobs, &files, budget, count));
-    let changed: Vec<&str> = task.paths().collect();
+    all.extend(focus_pieces(&task.focus, &files, &telling, budget, count));
     if options.documentation {
         let room = u64::from(MAX_RULES.min(budget / 32));
         let rules = house_rules(repo, tree, &changed, room, &|text| count(text) as u64, Mask::On);
         let loaded = rules.as_ref().map_or(&[][..], |rules| rules.sources.as_slice());
-        let others = documents(repo, tree, loaded)?;
+        let others = documents(&listing, loaded);
         all.extend(rules.map(|rules| piece(SectionKind::Rules, Need::Must, rules.text + "\n", "the project's rules")));
         if !others.is_empty() {
             let text = format!("Documents of the project that can be asked for: {}\n", others.join(", "));
@@ -127,57 +128,21 @@ pub fn surroundings(repo: &Repo, question: Question<'_>, count: Count<'_>) -> Re
     if options.types {
         types(&mut code, &ranked);
     }
-    mask(repo, &mut code, &blobs);
     all.extend(code);
     all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, &library)));
     let shown: HashSet<&str> = changed.iter().copied().collect();
     all.push(piece(SectionKind::Overview, Need::Filler, overview(&tree_files, &shown), "the folders of the tree"));
-    let limits = Limits { budget, ..Limits::default() };
-    let mut packed = pack(all.clone(), &limits, count);
+    let mut packed = pack(&all, budget, count);
     for strength in Strength::ALL {
         if !is_tight(&packed) {
             break;
         }
-        squeeze(&mut all, *strength);
-        packed = Packed { compression: Some(*strength), ..pack(all.clone(), &limits, count) };
+        squeeze(&mut all, &ranked, *strength, &telling);
+        packed = Packed { compression: Some(*strength), ..pack(&all, budget, count) };
     }
+    library.close();
+    telling.close();
     Ok(packed)
-}
-
-/// Whether something that is likely to matter did not fit.
-fn is_tight(packed: &Packed) -> bool {
-    let is_missed = |left: &LeftAway| left.reason == Excluded::Budget && left.score >= LIKELY;
-    packed.utilization() > FULL && packed.left_out.iter().any(is_missed)
-}
-
-/// Compresses the code of files that may be sent.
-fn squeeze(pieces: &mut [Piece], strength: Strength) {
-    let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (at, piece) in pieces.iter().enumerate() {
-        if piece.lines.is_some() && piece.need != Need::Must {
-            by_path.entry(piece.path.clone()).or_default().push(at);
-        }
-    }
-    let mut parsers = Parsers::default();
-    for (path, mut numbers) in by_path {
-        if numbers.iter().all(|at| pieces[*at].score < WORTH_SQUEEZING) {
-            continue;
-        }
-        // The passages of a file are all of it, in order, but for those that must be there as they are: then its
-        // functions are not whole, and it stays.
-        numbers.sort_by_key(|at| pieces[*at].lines.map(|lines| lines.start));
-        let text: String = numbers.iter().map(|at| pieces[*at].text.as_str()).collect();
-        let likely: Vec<LineRange> =
-            numbers.iter().filter(|at| pieces[**at].score >= LIKELY).filter_map(|at| pieces[*at].lines).collect();
-        let is_needed = |start, end| likely.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
-        let shorter = compress(&mut parsers, &path, &text, strength, &is_needed);
-        let mut lines = shorter.split_inclusive('\n');
-        for at in numbers {
-            let Some(range) = pieces[at].lines else { continue };
-            pieces[at].text = lines.by_ref().take((range.end + 1 - range.start) as usize).collect();
-            pieces[at].tokens = None;
-        }
-    }
 }
 
 fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
@@ -185,13 +150,13 @@ fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
         path: String::new(),
         lines: None,
         kind,
-        text,
+        text: text.into(),
         tokens: None,
         need,
         score: 1.0,
         worth: 1.0,
         first: 0.0,
-        because: Because { factors: Vec::new(), reason: reason.to_owned() },
+        because: Because { factors: Vec::new(), reason: reason.to_owned() }.into(),
     }
 }
 
@@ -215,24 +180,21 @@ fn task_piece(text: &str, most: u32, count: Count<'_>) -> Piece {
 
 /// The lines around each place in focus; of a file without a place its beginning.
 fn focus_pieces(
-    repo: &Repo,
     focus: &[Focus],
-    blobs: &HashMap<String, String>,
     files: &[SourceFile],
+    telling: &Telling<'_>,
     budget: u32,
     count: Count<'_>,
 ) -> Vec<Piece> {
     let most = MAX_FOCUS.min(budget / 8) / focus.len().max(1) as u32;
     let around = |focus: &Focus| {
-        let text = masked(repo, blobs.get(&focus.path)?, &focus.path)?;
-        let document = &files.iter().find(|file| file.path == focus.path)?.document;
+        let file = files.iter().find(|file| file.path == focus.path)?;
+        let (document, texts) = (&file.document, telling.told(file).texts);
         let line = focus.line.unwrap_or(1).clamp(1, document.lines().max(1));
         let passages = &document.passages;
         let lines =
             |range: (usize, usize)| Some(LineRange::new(passages.get(range.0)?.start + 1, passages.get(range.1)?.end));
-        let said = |range: LineRange| -> String {
-            (range.start..=range.end).map(|number| format!("{}\n", text.line(number))).collect()
-        };
+        let said = |range: (usize, usize)| -> String { (range.0..=range.1).map(|number| texts.get(number)).collect() };
         let at = passages.iter().position(|passage| (passage.start + 1..=passage.end).contains(&line))?;
         let mut range = (at, at);
         // Wider by a passage above and below in turns, while it fits.
@@ -240,7 +202,7 @@ fn focus_pieces(
         while above || below {
             for grown in [(range.0.wrapping_sub(1), range.1), (range.0, range.1 + 1)] {
                 let is_above = grown.0 != range.0;
-                let fits = lines(grown).is_some_and(|lines| count(&said(lines)) as u32 <= most);
+                let fits = lines(grown).is_some_and(|_| count(&said(grown)) as u32 <= most);
                 match (fits, is_above) {
                     (true, _) => range = grown,
                     (false, true) => above = false,
@@ -249,7 +211,7 @@ fn focus_pieces(
             }
         }
         let lines = lines(range)?;
-        let mut piece = piece(SectionKind::Focus, Need::Must, said(lines), "in focus");
+        let mut piece = piece(SectionKind::Focus, Need::Must, said(range), "in focus");
         (piece.path, piece.lines) = (focus.path.clone(), Some(lines));
         Some(piece)
     };
@@ -260,22 +222,22 @@ fn focus_pieces(
 const MAX_DOCUMENTS: usize = 20;
 
 /// The documents for people and assistants that a tree has, but for those that are loaded.
-fn documents(repo: &Repo, tree: &str, loaded: &[String]) -> Result<Vec<String>, GitError> {
+fn documents(listing: &Listing, loaded: &[String]) -> Vec<String> {
     let is_document = |path: &str| {
         let name = path.rsplit('/').next().unwrap_or(path);
         matches!(name, "AGENTS.md" | "CLAUDE.md" | "GEMINI.md" | "REVIEW.md")
             || name.starts_with("CONTRIBUTING")
             || path.split('/').any(|part| matches!(part, "adr" | "adrs" | "decisions")) && name.ends_with(".md")
     };
-    let files = repo.tree_files(tree)?.into_iter().map(|file| file.path);
+    let files = listing.entries.iter().filter(|entry| entry.kind == EntryKind::File).map(|entry| &entry.path);
     let others = files.filter(|path| is_document(path) && !loaded.contains(path));
-    Ok(others.take(MAX_DOCUMENTS).map(|path| crate::domain::text::one_line(&path).into_owned()).collect())
+    others.take(MAX_DOCUMENTS).map(|path| one_line(path).into_owned()).collect()
 }
 
 /// What a file is, for when none of it fits.
 fn summary(file: &RankedFile, library: &Library) -> Piece {
     const MAX_NAMES: usize = 40;
-    let tokens: u32 = file.passages.iter().map(|passage| passage.tokens).sum();
+    let tokens: u32 = file.told.tokens.iter().sum();
     let mut names: Vec<&str> = file.document.declared.iter().map(|(_, name)| library.vocabulary.name(*name)).collect();
     names.dedup();
     names.truncate(MAX_NAMES);
@@ -287,39 +249,42 @@ fn summary(file: &RankedFile, library: &Library) -> Piece {
 
 /// The passages of ranked files as pieces.
 pub fn pieces(ranked: &[RankedFile], weights: &Weights) -> Vec<Piece> {
-    let mut pieces = Vec::new();
+    let mut pieces = Vec::with_capacity(ranked.iter().map(|file| file.passages.len()).sum());
     for file in ranked {
         let because = because(&file.factors, weights);
+        // A file's passages have few reasons.
+        let mut reasons: HashMap<&str, Arc<Because>> = HashMap::new();
         let worth = file.probability.powf(weights.calibration.confidence);
         let most = file.passages.iter().map(|passage| passage.share).fold(f32::MIN_POSITIVE, f32::max);
-        for passage in &file.passages {
-            let place = passage.place;
+        let texts = &file.told.texts;
+        for (number, passage) in file.passages.iter().enumerate() {
+            let reason = passage_reason(&passage.factors, weights);
+            let because = reasons.entry(reason).or_insert_with(|| {
+                let reason = format!("{}; {reason}", because.reason);
+                Arc::new(Because { factors: because.factors.clone(), reason })
+            });
             pieces.push(Piece {
                 path: file.path.clone(),
-                lines: Some(LineRange::new(place.start + 1, place.end)),
-                kind: kind(&file.path, &file.document, passage),
-                text: file.document.text(place.start, place.end).to_owned(),
-                tokens: Some(passage.tokens),
+                lines: Some(LineRange::new(passage.place.start + 1, passage.place.end)),
+                kind: kind(file, number, passage),
+                text: Said::part(&texts.all, texts.place(number)),
+                tokens: Some(texts.tokens.get(number).copied().unwrap_or(0)),
                 need: Need::Worth,
                 score: file.probability * (passage.share / most),
                 worth: worth * passage.share,
                 first: worth * weights.first,
-                because: Because {
-                    factors: because.factors.clone(),
-                    reason: format!("{}; {}", because.reason, passage_reason(&passage.factors, weights)),
-                },
+                because: Arc::clone(because),
             });
         }
     }
     pieces
 }
 
-fn kind(path: &str, document: &Document, passage: &RankedPassage) -> SectionKind {
-    let place = passage.place;
+fn kind(file: &RankedFile, number: usize, passage: &RankedPassage) -> SectionKind {
     match () {
-        () if is_test(path) => SectionKind::Test,
+        () if is_test_path(&file.path) => SectionKind::Test,
         () if passage.factors.imports > 0.0 => SectionKind::Module,
-        () if document.declares_type(place.start, place.end) => SectionKind::Type,
+        () if file.told.types.get(number).is_some_and(|is_type| *is_type) => SectionKind::Type,
         () if passage.factors.has_declaration > 0.0 => SectionKind::Function,
         () => SectionKind::Window,
     }
@@ -415,25 +380,6 @@ fn types(pieces: &mut [Piece], ranked: &[RankedFile]) {
     for piece in pieces.iter_mut().filter(|piece| piece.need == Need::Worth && piece.kind == SectionKind::Type) {
         if piece.lines.is_some_and(|lines| named.contains(&(piece.path.as_str(), lines.start))) {
             piece.need = Need::Type;
-        }
-    }
-}
-
-/// Secrets are masked by the whole of a file; what is masked is counted anew.
-fn mask(repo: &Repo, pieces: &mut [Piece], blobs: &HashMap<String, String>) {
-    let mut texts = HashMap::new();
-    for piece in pieces {
-        let Some(lines) = piece.lines else { continue };
-        let text = texts
-            .entry(piece.path.clone())
-            .or_insert_with(|| blobs.get(&piece.path).and_then(|blob| masked(repo, blob, &piece.path)));
-        let said: String = match text {
-            Some(text) => (lines.start..=lines.end).map(|number| format!("{}\n", text.line(number))).collect(),
-            None => String::new(),
-        };
-        if said.trim_end() != piece.text.trim_end() {
-            piece.text = said;
-            piece.tokens = None;
         }
     }
 }

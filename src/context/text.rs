@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::mask::Mask;
+use crate::domain::LineRange;
 use crate::domain::text::{count, is_unsafe};
 use crate::git::{GitError, Repo};
 
@@ -64,6 +65,11 @@ impl Text {
         line.strip_suffix('\r').unwrap_or(line)
     }
 
+    /// Some lines, each with a line end.
+    pub fn lines_of(&self, lines: LineRange) -> String {
+        (lines.start..=lines.end).flat_map(|number| [self.line(number), "\n"]).collect()
+    }
+
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -100,10 +106,20 @@ pub fn shown_line(line: &str) -> String {
     }
 }
 
+/// More backticks than stand side by side in a text, and three at least.
+pub fn fence_around(text: &str) -> String {
+    let (mut longest, mut run, mut before) = (0, 0, None);
+    for at in memchr::memchr_iter(b'`', text.as_bytes()) {
+        run = if before.is_some_and(|before| before + 1 == at) { run + 1 } else { 1 };
+        longest = longest.max(run);
+        before = Some(at);
+    }
+    "`".repeat((longest + 1).max(3))
+}
+
 /// A text as a quote that nothing in it can end: between fences of more backticks than stand side by side in it.
 pub fn fence(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat((longest + 1).max(3));
+    let fence = fence_around(text);
     let lines: Vec<Cow<'_, str>> = text.lines().map(visible).collect();
     format!("{fence}\n{}\n{fence}", lines.join("\n"))
 }

@@ -46,7 +46,7 @@ pub use filter::Judge;
 pub use follow::Altered;
 pub use glance::{Glance, Stance};
 pub use harvest::{Harvest, HarvestError, Most, Sown};
-pub use past::{Ancestor, PastChange, PastHunk, PastKind, PastVersions};
+pub use past::{Ancestor, PastChange, PastChanges, PastHunk, PastKind, PastVersions};
 pub use patch::{PatchText, Put};
 pub use roam::{Folders, Quiet};
 pub use worktree::{Permit, Present, Worktree};

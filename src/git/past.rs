@@ -45,6 +45,14 @@ pub struct PastVersions {
     pub new_blob: String,
 }
 
+/// What a commit changed, as far as git has it here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PastChanges {
+    pub changes: Vec<PastChange>,
+    /// Objects that a shallow or partial clone lacks: once they are there, there is more to tell.
+    pub missing: u32,
+}
+
 /// Lines that a commit took away and put in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastHunk {
@@ -127,15 +135,31 @@ impl Repo {
         most: usize,
         is_wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<PastChange>, GitError> {
+        self.past_changes(commit, most, is_wanted).map(|past| past.changes)
+    }
+
+    /// As [`Repo::past`], and how much of it git does not have here.
+    pub fn past_changes(
+        &self,
+        commit: &str,
+        most: usize,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<PastChanges, GitError> {
         let failed = self.failed("compare two commits");
         let commit = self.inner.find_commit(Oid::from_str(commit).map_err(failed)?).map_err(failed)?;
-        if commit.parent_count() > 1 {
-            return Ok(Vec::new());
+        // Where a shallow clone ends, libgit2 takes a commit's parents away; the commit itself still names them.
+        let is_parent = |line: &&[u8]| line.starts_with(b"parent ");
+        let parents = commit.raw_header_bytes().split(|byte| *byte == b'\n').filter(is_parent).count();
+        if commit.parent_count() < parents {
+            return Ok(PastChanges { changes: Vec::new(), missing: 1 });
+        }
+        if parents > 1 {
+            return Ok(PastChanges::default());
         }
         let new = commit.tree().map_err(failed)?;
         let old = commit.parent(0).and_then(|parent| parent.tree()).ok();
-        if old.is_none() && commit.parent_count() == 1 {
-            return Ok(Vec::new());
+        if old.is_none() && parents == 1 {
+            return Ok(PastChanges { changes: Vec::new(), missing: 1 });
         }
         let mut options = DiffOptions::new();
         options
@@ -150,15 +174,19 @@ impl Repo {
         let wanted = |delta: &DiffDelta<'_>| named(delta).filter(|(path, _)| is_wanted(path));
         if diff.deltas().filter(|delta| wanted(delta).is_some()).count() > most {
             let named = diff.deltas().filter_map(|delta| wanted(&delta));
-            return Ok(named.map(|(path, kind)| PastChange { path, kind, hunks: Vec::new() }).collect());
+            let changes = named.map(|(path, kind)| PastChange { path, kind, hunks: Vec::new() }).collect();
+            return Ok(PastChanges { changes, missing: 0 });
         }
+        let mut missing = 0;
         for (at, delta) in diff.deltas().enumerate() {
             let Some((path, kind)) = wanted(&delta) else { continue };
             // One file that cannot be had does not hide the others.
-            let hunks = git2::Patch::from_diff(&diff, at).ok().flatten().and_then(|patch| hunks(&patch).ok());
+            let patch = git2::Patch::from_diff(&diff, at);
+            let hunks = patch.and_then(|patch| patch.map_or(Ok(Vec::new()), |patch| hunks(&patch)));
+            missing += u32::from(hunks.is_err());
             changes.push(PastChange { path, kind, hunks: hunks.unwrap_or_default() });
         }
-        Ok(changes)
+        Ok(PastChanges { changes, missing })
     }
 }
 

@@ -204,8 +204,7 @@ impl Runner {
                 diff: diff_tokens.min(task.limits.part_tokens()),
             };
             let is_open = |path: &str| open.contains_key(path);
-            let counted = |text: &str| tokens::count(encoding, text);
-            let around = self.around(record, change, &is_open, (room.budget(most), &counted), index);
+            let around = self.around(record, change, &is_open, (room.budget(most), encoding), index);
             let Around { text, context } = around;
             told.context = text;
             context

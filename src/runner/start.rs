@@ -154,7 +154,12 @@ impl Runner {
         let folder = self.folder(worktree);
         // Counted before it is tried, and locked for as long as the worker lives.
         let lock = starting.begin()?;
-        let child = process::ourselves(&self.repo, &self.paths, &folder, &["worker", run.as_str()], lock, LOG)?;
+        let mut arguments = vec!["worker", run.as_str()];
+        if !self.settings.learning.enabled {
+            // It may have been said to this command alone.
+            arguments.push("--no-learning");
+        }
+        let child = process::ourselves(&self.repo, &self.paths, &folder, &arguments, lock, LOG)?;
         process::reap(child);
         Ok(())
     }

@@ -8,10 +8,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::Runner;
 use crate::context::given::given;
 use crate::context::index::{Index, Reach};
-use crate::context::pack::{Count, LeftAway, Packed, Section};
+use crate::context::pack::{LeftAway, Packed, Section};
 use crate::context::retrieve::task;
 use crate::context::surroundings::{Options, Question, surroundings};
-use crate::domain::{LineRange, RunRecord, Surrounding, Surroundings};
+use crate::domain::{Encoding, LineRange, RunRecord, Surrounding, Surroundings};
 use crate::git::{Change, GitError};
 
 /// In less there is no place for anything worth reading. Tokens.
@@ -56,7 +56,7 @@ impl Runner {
         record: &RunRecord,
         change: &Change,
         is_open: &dyn Fn(&str) -> bool,
-        (budget, count): (u32, Count<'_>),
+        (budget, encoding): (u32, Encoding),
         index: Option<&Index>,
     ) -> Around {
         let mut around = Around::default();
@@ -71,7 +71,7 @@ impl Runner {
             around.context.notes.push(note.to_owned());
         }
         // Files are a stranger's: what makes their analysis panic costs this and nothing else.
-        let packed = catch_unwind(AssertUnwindSafe(|| self.pack(record, change, is_open, (budget, count), index)));
+        let packed = catch_unwind(AssertUnwindSafe(|| self.pack(record, change, is_open, (budget, encoding), index)));
         match packed {
             Ok(Ok(packed)) => {
                 around.text = packed.text();
@@ -91,7 +91,7 @@ impl Runner {
         record: &RunRecord,
         change: &Change,
         is_open: &dyn Fn(&str) -> bool,
-        (budget, count): (u32, Count<'_>),
+        (budget, encoding): (u32, Encoding),
         index: Option<&Index>,
     ) -> Result<Packed, GitError> {
         let files = change.files.iter().filter(|file| is_open(&file.path));
@@ -104,11 +104,12 @@ impl Runner {
             // The task tells of the change and of the house's rules by itself.
             diff: Vec::new(),
             budget,
+            encoding,
             options: Options { documentation: false, ..Options::default() },
             folder: Some(&folder),
             index,
         };
-        surroundings(&self.repo, question, count)
+        surroundings(&self.repo, question)
     }
 }
 

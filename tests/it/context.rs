@@ -1,5 +1,9 @@
 //! `revdeck context` and `revdeck context-eval` with the real binary and real repositories.
 
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+
 use serde_json::Value;
 
 use crate::env::TestEnvironment;
@@ -100,6 +104,105 @@ fn the_same_question_has_the_same_answer_and_explains_itself() {
     let told = test.revdeck(&["context", "--at", "HEAD", "--focus", "src/price.py", "--budget", "900", "--explain"]);
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(told.contains("src/store.py:") && told.contains("of 900 tokens") && told.contains("left out"), "{told}");
+}
+
+/// What was found out about the repository is kept here.
+fn kept(test: &TestEnvironment) -> Vec<PathBuf> {
+    let folders = fs::read_dir(test.home().join("cache/context")).expect("a cache").flatten();
+    let files = folders.flat_map(|folder| fs::read_dir(folder.path()).expect("a folder").flatten());
+    files.map(|file| file.path()).collect()
+}
+
+#[test]
+fn what_is_kept_of_the_repository_changes_no_answer() {
+    const TASKS: [&str; 2] = ["lookup_price and total", "walk_7 road next_9"];
+    // The budgets are tight: code is compressed, in every way.
+    let ask = |test: &TestEnvironment, task: &str| {
+        ["300", "700", "4000"].map(|budget| {
+            let place = ["--at", "HEAD", "--focus", "src/price.py", "--task", task];
+            json(test, &[&["context"], &place[..], &["--budget", budget, "--format", "json"]].concat())
+        })
+    };
+    let test = shop();
+    test.write(
+        "src/price.py",
+        "# Why.\nclass PriceList:\n    def lookup_price(self, item):\n        # How.\n        return 1\n",
+    );
+    test.write("src/keys.py", "lookup_price = 1\ntoken = 'ghp_0123456789abcdefghijklmnopqrstuvwxyz'\n");
+    test.commit("Another price");
+    let cold: Vec<_> = TASKS
+        .iter()
+        .map(|task| {
+            if test.home().join("cache/context").exists() {
+                fs::remove_dir_all(test.home().join("cache/context")).expect("a cache that may be deleted");
+            }
+            ask(&test, task)
+        })
+        .collect();
+    let warm = || TASKS.iter().map(|task| ask(&test, task)).collect::<Vec<_>>();
+    assert_eq!(warm(), cold);
+    let files = kept(&test);
+    assert!(files.len() > 2, "{files:?}");
+    for file in &files {
+        let bytes = fs::read(file).expect("a file");
+        assert!(!bytes.windows(8).any(|part| part == b"ghp_0123"), "{} holds a secret", file.display());
+    }
+    for file in files {
+        let mut bytes = fs::read(&file).expect("a file");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&file, bytes).expect("a damaged file");
+    }
+    assert_eq!(warm(), cold);
+    for file in kept(&test) {
+        fs::write(&file, b"").expect("an empty file");
+    }
+    thread::scope(|scope| {
+        let asking: Vec<_> = (0..2).map(|_| scope.spawn(warm)).collect();
+        for asked in asking {
+            assert_eq!(asked.join().expect("an answer"), cold);
+        }
+    });
+    fs::remove_dir_all(test.home().join("cache/context")).expect("a cache");
+    fs::write(test.home().join("cache/context"), "no folder").expect("a file in its place");
+    assert_eq!(warm(), cold, "where nothing can be kept");
+}
+
+#[test]
+fn what_the_project_ignores_is_told_of_only_where_it_is_changed() {
+    let test = shop();
+    test.write(".gitignore", "built/\n");
+    test.write(
+        "built/store.py",
+        "from price import PriceList\n\n\ndef built_total():\n    PriceList().lookup_price(1)\n",
+    );
+    test.git(&["add", "--force", "built/store.py"]);
+    test.commit("Built");
+    let paths = || {
+        let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--task", "lookup_price", "--format", "json"];
+        let context = json(&test, &ask);
+        let sections = context["sections"].as_array().expect("sections").clone();
+        sections.iter().filter_map(|section| section["path"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert!(paths().contains(&"src/store.py".to_owned()) && !paths().contains(&"built/store.py".to_owned()));
+    let focus = ["context", "--at", "HEAD", "--focus", "built/store.py", "--format", "json"];
+    assert_eq!(json(&test, &focus)["sections"][0]["path"], "built/store.py");
+}
+
+#[test]
+fn a_file_is_no_test_because_its_name_ends_like_one() {
+    let test = shop();
+    test.write(
+        "src/latest.py",
+        "from price import PriceList\n\n\ndef latest():\n    return PriceList().lookup_price(1)\n",
+    );
+    test.commit("The latest");
+    let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--task", "lookup_price", "--no-tests"];
+    let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
+    let sections = context["sections"].as_array().expect("sections");
+    let latest = sections.iter().find(|section| section["path"] == "src/latest.py").expect("the user of the name");
+    assert_ne!(latest["kind"], "test");
+    assert!(sections.iter().all(|section| section["path"] != "tests/test_store.py"));
 }
 
 #[test]

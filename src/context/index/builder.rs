@@ -30,7 +30,8 @@ pub struct Builder {
     terms: Vec<(u32, u32, u32)>,
     counts: Tally,
     seen: Tally,
-    bytes: usize,
+    /// Of the files' texts, whether they were read or taken over.
+    pub(super) bytes: usize,
 }
 
 /// Where the lists of a chunk end.
@@ -151,6 +152,7 @@ impl Builder {
         file.lines = cut.lines.count();
         file.chunks = self.chunks.len() as u32 - file.first_chunk;
         file.is_test = u32::from(is_test);
+        file.bytes = text.len() as u32;
         self.files.push(file);
         self.bytes += text.len();
     }
@@ -219,6 +221,7 @@ impl Builder {
                 self.chunks.push(ChunkRow { file: self.files.len() as u32, name, parent, ..*chunk });
             }
             self.files.push(FileRow { path: own.path, first_chunk: own.first_chunk, ..*file });
+            self.bytes += file.bytes as usize;
         }
         segment.each_posting(&mut |word, chunk, count| {
             let Some(&place) = places.get(chunk as usize).filter(|place| **place != NONE) else { return };

@@ -53,6 +53,12 @@ impl File<'_> {
     pub fn blob_id(&self) -> String {
         self.blob.iter().map(|byte| format!("{byte:02x}")).collect()
     }
+
+    /// Whether the blob's id is this one, in hexadecimal.
+    pub fn is_blob(&self, id: &str) -> bool {
+        let digit = |number: u8| char::from_digit(u32::from(number), 16).unwrap_or_default() as u8;
+        id.bytes().eq(self.blob.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]))
+    }
 }
 
 /// The figures of a chunk, at no cost; the rest of it is in [`Index::chunk`].

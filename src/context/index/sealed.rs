@@ -13,7 +13,7 @@ use bytemuck::{AnyBitPattern, NoUninit, Pod, Zeroable};
 use super::IndexError;
 
 /// To be raised with any change of what files hold, of how they are cut, and of what words are.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 const MAGIC: u64 = u64::from_ne_bytes(*b"revdeck\x01");
 /// Bytes of a checksum: half of blake3's.
 const SUM: usize = 16;

@@ -38,6 +38,8 @@ pub struct FileRow {
     pub chunks: u32,
     pub lines: u32,
     pub tokens: u32,
+    /// Of its text; none without chunks.
+    pub bytes: u32,
     /// 0, or why it has no chunks.
     pub reason: u32,
     pub is_test: u32,

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::builder::Builder;
 use super::*;
 use crate::context::chunk::chunks;
 use crate::domain::LeftOutReason;
@@ -217,6 +218,20 @@ fn many_small_segments_become_one_and_old_ones_go() {
     assert_eq!(View::latest(&sample.index_folder()).expect("a folder").len(), 8);
     assert_eq!(index.definitions("Unit28").expect("sound"), []);
     assert_eq!(index.definitions("more26").expect("sound").len(), 1);
+}
+
+#[test]
+fn what_a_segment_takes_over_counts_as_if_it_were_read() {
+    let sample = sample();
+    sample.refresh();
+    let mut builder = Builder::default();
+    for path in sample.segments() {
+        let segment = Segment::open(&path).expect("sound").expect("a segment");
+        builder.absorb(&segment, &|_| true).expect("sound");
+    }
+    let is_read = |(path, _): &(&String, &(Vec<u8>, i32))| !matches!(path.as_str(), "Cargo.lock" | ".env");
+    let read = sample.files.iter().filter(is_read).map(|(_, (text, _))| text.len());
+    assert_eq!(builder.bytes, read.sum::<usize>());
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! From pieces that are taken to sections: lines that touch or overlap become one.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use super::{Because, Count, Excluded, Need, Piece, Price, Section, SectionKind};
+use super::{Excluded, Need, Piece, Price, Section, SectionKind};
+use crate::context::text::fence_around;
 use crate::domain::LineRange;
 
 /// What is taken so far.
@@ -80,26 +82,28 @@ pub(super) fn frame(path: &str, lines: Option<LineRange>, kind: SectionKind, tex
         (path, Some(lines)) => format!("{}:{}-{}\n", crate::domain::text::one_line(path), lines.start, lines.end),
     };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    match kind {
-        SectionKind::Task | SectionKind::Rules | SectionKind::Overview | SectionKind::Diff => {
-            format!("{title}{text}{end}")
-        }
-        _ => {
-            let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-            let fence = "`".repeat((longest + 1).max(3));
+    match is_fenced(kind) {
+        false => format!("{title}{text}{end}"),
+        true => {
+            let fence = fence_around(text);
             format!("{title}{fence}\n{text}{end}{fence}\n")
         }
     }
 }
 
-/// The sections of the taken pieces, each with the strongest need of its pieces.
-pub(super) fn sections(pieces: &[Piece], taken: &[usize], count: Count<'_>) -> Vec<(Section, Need)> {
+/// Whether a section quotes code.
+pub(super) fn is_fenced(kind: SectionKind) -> bool {
+    !matches!(kind, SectionKind::Task | SectionKind::Rules | SectionKind::Overview | SectionKind::Diff)
+}
+
+/// The sections of the taken pieces, each with the strongest need of its pieces; not counted yet.
+pub(super) fn sections(pieces: &[Piece], taken: &[usize]) -> Vec<(Section, Need)> {
     let mut sections = Vec::new();
     let mut by_path: BTreeMap<&str, Vec<(LineRange, &Piece)>> = BTreeMap::new();
     for piece in taken.iter().map(|at| &pieces[*at]) {
         match piece.lines {
             Some(lines) => by_path.entry(&piece.path).or_default().push((lines, piece)),
-            None => sections.push((section(&[piece], None, &piece.text, count), piece.need)),
+            None => sections.push((section(&[piece], None, &piece.text), piece.need)),
         }
     }
     for mut of_file in by_path.into_values() {
@@ -110,7 +114,7 @@ pub(super) fn sections(pieces: &[Piece], taken: &[usize], count: Count<'_>) -> V
         let mut close = |group: &mut Vec<&Piece>, text: &mut Vec<&str>, range: LineRange| {
             let need = group.iter().map(|piece| piece.need).min();
             if let Some(need) = need {
-                sections.push((section(group, Some(range), &text.concat(), count), need));
+                sections.push((section(group, Some(range), &text.concat()), need));
             }
             group.clear();
             text.clear();
@@ -133,12 +137,12 @@ pub(super) fn sections(pieces: &[Piece], taken: &[usize], count: Count<'_>) -> V
 }
 
 /// One section of pieces that touch; it is what its strongest piece is.
-fn section(pieces: &[&Piece], lines: Option<LineRange>, text: &str, count: Count<'_>) -> Section {
+fn section(pieces: &[&Piece], lines: Option<LineRange>, text: &str) -> Section {
     let strongest = pieces.iter().max_by(|a, b| a.score.total_cmp(&b.score));
     let (path, kind, score, because) = match strongest {
-        Some(piece) => (piece.path.clone(), piece.kind, piece.score, piece.because.clone()),
-        None => (String::new(), SectionKind::Window, 0.0, Because::default()),
+        Some(piece) => (piece.path.clone(), piece.kind, piece.score, Arc::clone(&piece.because)),
+        None => (String::new(), SectionKind::Window, 0.0, Arc::default()),
     };
     let text = frame(&path, lines, kind, text);
-    Section { path, lines, kind, tokens: count(&text) as u32, text, score, because, pieces: pieces.len() as u32 }
+    Section { path, lines, kind, tokens: 0, text, score, because, pieces: pieces.len() as u32 }
 }

@@ -4,11 +4,13 @@
 //! not at all; no line of a file is in two sections; every piece that is not in is in `left_out` with the reason.
 
 mod merge;
+mod said;
 #[cfg(test)]
 mod tests;
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +18,7 @@ use super::compress::Strength;
 use crate::domain::{LineRange, word_enum};
 
 use merge::Taken;
+pub use said::Said;
 
 word_enum!(
     /// What a section is.
@@ -27,13 +30,9 @@ word_enum!(
         /// What the project says about itself.
         Rules = "rules",
         Function = "function",
-        Class = "class",
-        Interface = "interface",
         Module = "module",
         Type = "type",
-        Constant = "constant",
         Test = "test",
-        Config = "config",
         Documentation = "documentation",
         Window = "window",
         /// The head of what did not fit.
@@ -64,7 +63,7 @@ pub struct Piece {
     /// Lines of the file, in whose text each has its line; without them the piece stands by itself.
     pub lines: Option<LineRange>,
     pub kind: SectionKind,
-    pub text: String,
+    pub text: Said,
     /// Of the text, when they are counted already.
     pub tokens: Option<u32>,
     pub need: Need,
@@ -74,7 +73,7 @@ pub struct Piece {
     pub worth: f32,
     /// What it is worth besides when it is the first of its file.
     pub first: f32,
-    pub because: Because,
+    pub because: Arc<Because>,
 }
 
 /// Why a piece has its score.
@@ -86,30 +85,13 @@ pub struct Because {
     pub reason: String,
 }
 
-/// How much may be sent, and of what.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Limits {
-    /// In tokens.
-    pub budget: u32,
-    /// Pieces that are wanted by their worth and score less are left out.
-    pub least_score: f32,
-    /// Of what is left after the pieces that must be there, types may take so much, from 0 to 1.
-    pub types_part: f32,
-}
-
-impl Default for Limits {
-    /// No score is too low, measured: with 0.3, as it was once planned, half of the lines are lost, since most of what is
-    /// relevant is not likely to be, each by itself.
-    fn default() -> Self {
-        Self { budget: 0, least_score: 0.0, types_part: 0.1 }
-    }
-}
+/// Of what is left after the pieces that must be there, types may take so much, from 0 to 1.
+const TYPES_PART: f32 = 0.1;
 
 /// Why a piece is not in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Excluded {
     Budget,
-    Score,
     /// All of its lines are in another section; of a summary, its file is there itself.
     Contained,
 }
@@ -118,7 +100,6 @@ impl Excluded {
     pub fn word(self) -> &'static str {
         match self {
             Self::Budget => "over the budget",
-            Self::Score => "score too low",
             Self::Contained => "in another section",
         }
     }
@@ -135,7 +116,7 @@ pub struct Section {
     /// Of the text, exact.
     pub tokens: u32,
     pub score: f32,
-    pub because: Because,
+    pub because: Arc<Because>,
     /// How many pieces it is made of.
     pub pieces: u32,
 }
@@ -189,54 +170,49 @@ const SUMMARY_ROOM: u32 = 500;
 /// How a token count is had.
 pub type Count<'a> = &'a dyn Fn(&str) -> usize;
 
-/// Takes pieces and makes sections of them.
-pub fn pack(pieces: Vec<Piece>, limits: &Limits, count: Count<'_>) -> Packed {
-    let mut room = limits.budget;
+/// Takes pieces and makes sections of them, in at most `budget` tokens.
+pub fn pack(pieces: &[Piece], budget: u32, count: Count<'_>) -> Packed {
+    let prices = prices(pieces, count);
+    let mut room = budget;
     // Prices are sums of parts; joined, parts are a few tokens more or less. What is sent is counted as a whole, and with
     // less room tried again when it is too much.
-    let prices: Vec<Price> = pieces.iter().map(|piece| Price::of(piece, count)).collect();
     loop {
-        let (taken, excluded) = take(&pieces, &prices, room, limits);
-        let sections = in_order(merge::sections(&pieces, &taken, count));
-        let total = count(&join(&sections)) as u32;
-        if total <= limits.budget || room == 0 {
-            let sections = if total <= limits.budget { sections } else { Vec::new() };
-            return packed(&pieces, &prices, sections, excluded, &taken, limits, count);
+        let (taken, excluded) = take(pieces, &prices, room);
+        let mut sections = in_order(merge::sections(pieces, &taken));
+        let mut total = count(&join(&sections)) as u32;
+        if total > budget && room > 0 {
+            room = room.saturating_sub((total - budget).max(room / 64).max(1));
+            continue;
         }
-        room = room.saturating_sub((total - limits.budget).max(room / 64).max(1));
+        if total > budget {
+            (sections, total) = (Vec::new(), 0);
+        }
+        for section in &mut sections {
+            section.tokens = count(&section.text) as u32;
+        }
+        return Packed {
+            included: if sections.is_empty() { 0 } else { taken.len() as u32 },
+            sections,
+            left_out: left_out(pieces, &prices, excluded),
+            total_tokens: total,
+            budget,
+            compression: None,
+        };
     }
 }
 
-fn packed(
-    pieces: &[Piece],
-    prices: &[Price],
-    sections: Vec<Section>,
-    excluded: Vec<(usize, Excluded)>,
-    taken: &[usize],
-    limits: &Limits,
-    count: Count<'_>,
-) -> Packed {
-    let mut left_out: Vec<LeftAway> = excluded
-        .into_iter()
-        .map(|(at, reason)| LeftAway {
-            path: pieces[at].path.clone(),
-            lines: pieces[at].lines,
-            kind: pieces[at].kind,
-            tokens: prices[at].text,
-            score: pieces[at].score,
-            reason,
-        })
-        .collect();
-    left_out.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| (&a.path, a.lines).cmp(&(&b.path, b.lines))));
-    let included = if sections.is_empty() { 0 } else { taken.len() as u32 };
-    Packed {
-        total_tokens: count(&join(&sections)) as u32,
-        sections,
-        left_out,
-        budget: limits.budget,
-        included,
-        compression: None,
-    }
+fn left_out(pieces: &[Piece], prices: &[Price], excluded: Vec<(usize, Excluded)>) -> Vec<LeftAway> {
+    let left = excluded.into_iter().map(|(at, reason)| LeftAway {
+        path: pieces[at].path.clone(),
+        lines: pieces[at].lines,
+        kind: pieces[at].kind,
+        tokens: prices[at].text,
+        score: pieces[at].score,
+        reason,
+    });
+    let mut left: Vec<LeftAway> = left.collect();
+    left.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| (&a.path, a.lines).cmp(&(&b.path, b.lines))));
+    left
 }
 
 /// What a piece costs, in tokens.
@@ -247,15 +223,27 @@ struct Price {
     head: u32,
 }
 
-impl Price {
-    fn of(piece: &Piece, count: Count<'_>) -> Self {
-        let frame = merge::frame(&piece.path, piece.lines, piece.kind, "");
-        Self { text: piece.tokens.unwrap_or_else(|| count(&piece.text) as u32), head: count(&frame) as u32 }
-    }
+/// What each piece costs. Heads of a file whose line numbers are as long cost the same: an encoding cuts digits by threes.
+fn prices<'a>(pieces: &'a [Piece], count: Count<'_>) -> Vec<Price> {
+    let length = |line: u32| line.checked_ilog10().unwrap_or(0);
+    let mut heads = HashMap::new();
+    let price = |piece: &'a Piece| {
+        let Piece { path, lines, kind, text, tokens, .. } = piece;
+        let head = || count(&merge::frame(path, *lines, *kind, "")) as u32;
+        let head = match lines {
+            Some(lines) => {
+                let shape = (path.as_str(), length(lines.start), length(lines.end), merge::is_fenced(*kind));
+                *heads.entry(shape).or_insert_with(head)
+            }
+            None => head(),
+        };
+        Price { text: tokens.unwrap_or_else(|| count(text) as u32), head }
+    };
+    pieces.iter().map(price).collect()
 }
 
 /// The pieces to take, by number, and why the others are not.
-fn take(pieces: &[Piece], prices: &[Price], room: u32, limits: &Limits) -> (Vec<usize>, Vec<(usize, Excluded)>) {
+fn take(pieces: &[Piece], prices: &[Price], room: u32) -> (Vec<usize>, Vec<(usize, Excluded)>) {
     let mut taken = Taken::new(room);
     let mut excluded = Vec::new();
     let of = |need: Need| (0..pieces.len()).filter(move |at| pieces[*at].need == need);
@@ -267,21 +255,22 @@ fn take(pieces: &[Piece], prices: &[Price], room: u32, limits: &Limits) -> (Vec<
     for at in of(Need::Must) {
         offer(&mut taken, &mut excluded, at, room);
     }
-    let for_types = taken.used() + ((room - taken.used()) as f32 * limits.types_part.clamp(0.0, 1.0)) as u32;
+    let for_types = taken.used() + ((room - taken.used()) as f32 * TYPES_PART) as u32;
     let mut types: Vec<usize> = of(Need::Type).collect();
     types.sort_by(|a, b| pieces[*b].score.total_cmp(&pieces[*a].score).then(a.cmp(b)));
     for at in types {
         offer(&mut taken, &mut excluded, at, for_types.min(room));
     }
-    let worthy = |at: &usize| pieces[*at].score >= limits.least_score;
     let rate = |at: usize, is_first: bool| {
         let piece = &pieces[at];
         let price = (prices[at].text + prices[at].head).max(1) as f32;
         let rate = (piece.worth + if is_first { piece.first } else { 0.0 }) / price;
         if rate.is_finite() { rate } else { 0.0 }
     };
+    // No score is too low, measured: with a least one of 0.3, as it was once planned, half of the lines are lost, since
+    // most of what is relevant is not likely to be, each by itself.
     let mut offers: BinaryHeap<Offer> =
-        of(Need::Worth).filter(worthy).map(|at| Offer { rate: rate(at, true), at, is_first: true }).collect();
+        of(Need::Worth).map(|at| Offer { rate: rate(at, true), at, is_first: true }).collect();
     while let Some(Offer { at, is_first, .. }) = offers.pop() {
         if is_first && taken.has(&pieces[at].path) {
             offers.push(Offer { rate: rate(at, false), at, is_first: false });
@@ -302,7 +291,6 @@ fn take(pieces: &[Piece], prices: &[Price], room: u32, limits: &Limits) -> (Vec<
         let has_room = room - taken.used() >= needed;
         offer(&mut taken, &mut excluded, at, if has_room { room } else { 0 });
     }
-    excluded.extend(of(Need::Worth).filter(|at| !worthy(at)).map(|at| (at, Excluded::Score)));
     (taken.into_numbers(), excluded)
 }
 

@@ -4,9 +4,10 @@
 //! text's length whatever it is.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 use super::words::{MAX_LINE, Vocabulary, Word, identifiers};
+use crate::context::shelf::{Reader, Writer};
 
 /// A passage has at most so many lines: measured with 5, 8, 10 and 16; shorter ones find fewer lines for the same price
 /// because each stands alone, longer ones pay for lines that nobody changed.
@@ -24,12 +25,11 @@ pub struct Passage {
 /// A file's words.
 #[derive(Debug)]
 pub struct Document {
-    text: Arc<str>,
-    /// Where each line begins; and the end of the text.
-    starts: Vec<u32>,
-    words: Vec<Word>,
-    /// Where the words of each line begin; and their number.
-    word_starts: Vec<u32>,
+    /// Words, repeated ones included.
+    length: u32,
+    words: OnceLock<LineWords>,
+    /// What `words` are made of when they are asked for.
+    packed: Option<PackedWords>,
     /// How often each word stands in it, by word.
     pub counts: Vec<(Word, u32)>,
     /// The same of the parts of words.
@@ -38,57 +38,146 @@ pub struct Document {
     pub declared: Vec<(u32, Word)>,
     /// By line, whether it imports something.
     pub imports: Vec<bool>,
+    /// The words of the lines that import something.
+    pub imported: Vec<Word>,
     pub passages: Vec<Passage>,
 }
 
+/// Words by line.
+#[derive(Debug, Default)]
+struct LineWords {
+    words: Vec<Word>,
+    /// Where the words of each line begin; and their number.
+    starts: Vec<u32>,
+}
+
+/// Words by line, as [`Document::pack`] writes them.
+#[derive(Debug)]
+struct PackedWords {
+    /// The distinct words, in the order in which they come.
+    names: Vec<Word>,
+    lines: Vec<u8>,
+}
+
 impl Document {
+    /// To be raised with any change of what is read of a text: documents are kept packed.
+    pub const VERSION: &str = "1";
+
     pub fn read(text: &str, vocabulary: &mut Vocabulary) -> Self {
-        let mut document = Self {
-            text: text.into(),
-            starts: vec![0],
-            words: Vec::new(),
-            word_starts: vec![0],
-            counts: Vec::new(),
-            part_counts: Vec::new(),
-            declared: Vec::new(),
-            imports: Vec::new(),
-            passages: Vec::new(),
-        };
+        let mut words = LineWords { words: Vec::new(), starts: vec![0] };
+        let (mut declared, mut imports, mut imported) = (Vec::new(), Vec::new(), Vec::new());
         let mut shapes = Vec::new();
         for line in text.split_inclusive('\n') {
             let number = shapes.len() as u32;
-            document.starts.push(document.starts.last().copied().unwrap_or(0) + line.len() as u32);
-            let before = document.words.len();
-            document.words.extend(identifiers(line).map(|name| vocabulary.word(name)));
-            document.word_starts.push(document.words.len() as u32);
+            let before = words.words.len();
+            words.words.extend(identifiers(line).map(|name| vocabulary.word(name)));
+            words.starts.push(words.words.len() as u32);
             let code = line.trim();
-            let imports = is_import(code);
-            let declared = match imports || document.words.len() == before {
+            let is_import = is_import(code);
+            let own = match is_import || words.words.len() == before {
                 true => None,
                 false => declaration(code, line.len() - line.trim_start().len()),
             };
-            if let Some(declared) = &declared {
-                document.declared.push((number, vocabulary.word(declared.name)));
+            if let Some(own) = &own {
+                declared.push((number, vocabulary.word(own.name)));
             }
-            document.imports.push(imports);
+            if is_import {
+                imported.extend(words.words.get(before..).unwrap_or_default());
+            }
+            imports.push(is_import);
             shapes.push(Shape {
                 is_blank: code.is_empty(),
                 closes: code.starts_with(['}', ')', ']']) || code.starts_with("end"),
-                declares: declared.is_some_and(|declared| declared.is_body),
+                declares: own.is_some_and(|own| own.is_body),
             });
         }
-        document.passages = cut(&shapes);
-        document.counts = counted(document.words.iter().copied());
-        let parts = document.counts.iter();
-        let mut by_part: HashMap<Word, u32> = HashMap::new();
-        for (word, count) in parts {
-            for part in vocabulary.parts(*word) {
-                *by_part.entry(*part).or_default() += count;
+        let counts = counted(words.words.iter().copied());
+        Self {
+            length: words.words.len() as u32,
+            part_counts: part_counts(&counts, vocabulary),
+            counts,
+            words: OnceLock::from(words),
+            packed: None,
+            declared,
+            imports,
+            imported,
+            passages: cut(&shapes),
+        }
+    }
+
+    /// All of it, in bytes that [`Document::unpack`] understands.
+    pub fn pack(&self, vocabulary: &Vocabulary) -> Vec<u8> {
+        let LineWords { words, starts } = self.words();
+        let mut numbers: HashMap<Word, u32> = HashMap::new();
+        let mut names: Vec<(Word, u32)> = Vec::new();
+        let mut lines = Writer::default();
+        for bounds in starts.windows(2) {
+            let line = words.get(bounds[0] as usize..bounds[1] as usize).unwrap_or_default();
+            lines.number(line.len() as u32);
+            for word in line {
+                let number = *numbers.entry(*word).or_insert_with(|| {
+                    names.push((*word, 0));
+                    names.len() as u32 - 1
+                });
+                names[number as usize].1 += 1;
+                lines.number(number);
             }
         }
-        document.part_counts = by_part.into_iter().collect();
-        document.part_counts.sort_unstable();
-        document
+        let mut writer = Writer::default();
+        writer.number(names.len() as u32);
+        for (word, count) in &names {
+            writer.text(vocabulary.name(*word));
+            writer.number(*count);
+        }
+        let number = |word: &Word| numbers.get(word).copied().unwrap_or(0);
+        writer.numbers(self.declared.iter().map(|(line, _)| *line));
+        writer.numbers(self.declared.iter().map(|(_, word)| number(word)));
+        writer.numbers(self.imports.iter().map(|is_import| u32::from(*is_import)));
+        writer.numbers(self.imported.iter().map(number));
+        writer.numbers(self.passages.iter().map(|passage| passage.end - passage.start));
+        let mut bytes = writer.finish();
+        bytes.extend(lines.finish());
+        bytes
+    }
+
+    /// The document that was packed: the same words get the same numbers as if the text were read. `None` for other bytes.
+    pub fn unpack(bytes: &[u8], vocabulary: &mut Vocabulary) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let (mut names, mut counts, mut length) = (Vec::new(), Vec::new(), 0u32);
+        for _ in 0..reader.count()? {
+            let word = vocabulary.word(reader.text()?);
+            let count = reader.number()?;
+            length = length.checked_add(count)?;
+            names.push(word);
+            counts.push((word, count));
+        }
+        counts.sort_unstable();
+        let word = |number: u32| names.get(number as usize).copied();
+        let lines = reader.numbers()?;
+        let declaring = reader.numbers()?.into_iter().map(word).collect::<Option<Vec<Word>>>()?;
+        let imports: Vec<bool> = reader.numbers()?.into_iter().map(|is_import| is_import != 0).collect();
+        let imported = reader.numbers()?.into_iter().map(word).collect::<Option<Vec<Word>>>()?;
+        let mut passages: Vec<Passage> = Vec::new();
+        for length in reader.numbers()? {
+            let start = passages.last().map_or(0, |last| last.end);
+            passages.push(Passage { start, end: start.checked_add(length)? });
+        }
+        let is_whole = passages.last().map_or(0, |last| last.end) as usize == imports.len();
+        (is_whole && lines.len() == declaring.len()).then(|| Self {
+            length,
+            part_counts: part_counts(&counts, vocabulary),
+            counts,
+            words: OnceLock::new(),
+            packed: Some(PackedWords { names, lines: reader.0.to_vec() }),
+            declared: lines.into_iter().zip(declaring).collect(),
+            imports,
+            imported,
+            passages,
+        })
+    }
+
+    fn words(&self) -> &LineWords {
+        self.words.get_or_init(|| self.packed.as_ref().map(|packed| packed.unpack(self.length)).unwrap_or_default())
     }
 
     pub fn lines(&self) -> u32 {
@@ -97,41 +186,52 @@ impl Document {
 
     /// The length for BM25: words, repeated ones included.
     pub fn length(&self) -> u32 {
-        self.words.len() as u32
+        self.length
     }
 
     /// The words of a line, counted from 0.
     pub fn line(&self, number: u32) -> &[Word] {
+        let LineWords { words, starts } = self.words();
         let at = number as usize;
-        let bounds = self.word_starts.get(at).zip(self.word_starts.get(at + 1));
-        bounds.and_then(|(start, end)| self.words.get(*start as usize..*end as usize)).unwrap_or_default()
-    }
-
-    /// The text of lines, from 0, the end not included.
-    pub fn text(&self, start: u32, end: u32) -> &str {
-        let at = |line: u32| self.starts.get(line as usize).copied().unwrap_or(self.text.len() as u32) as usize;
-        self.text.get(at(start)..at(end)).unwrap_or_default()
+        let bounds = starts.get(at).zip(starts.get(at + 1));
+        bounds.and_then(|(start, end)| words.get(*start as usize..*end as usize)).unwrap_or_default()
     }
 
     pub fn has(&self, word: Word) -> bool {
         self.counts.binary_search_by_key(&word, |(word, _)| *word).is_ok()
     }
 
-    /// Whether one of the lines, from 0, declares a type.
-    pub fn declares_type(&self, start: u32, end: u32) -> bool {
-        const TYPES: [&str; 9] =
-            ["class", "struct", "enum", "trait", "interface", "type", "record", "union", "typedef"];
-        (start..end).any(|line| {
-            let code = self.text(line, line + 1);
-            self.declared.iter().any(|(at, _)| *at == line)
-                && identifiers(code).take(5).any(|word| TYPES.contains(&word))
-        })
-    }
-
     /// The names that it declares, each once.
     pub fn names(&self) -> HashSet<Word> {
         self.declared.iter().map(|(_, word)| *word).collect()
     }
+}
+
+impl PackedWords {
+    fn unpack(&self, length: u32) -> LineWords {
+        let mut unpacked = LineWords { words: Vec::with_capacity(length as usize), starts: vec![0] };
+        let mut reader = Reader(&self.lines);
+        while let Some(count) = reader.number() {
+            let words = (0..count).map_while(|_| self.names.get(reader.number()? as usize));
+            unpacked.words.extend(words);
+            unpacked.starts.push(unpacked.words.len() as u32);
+        }
+        unpacked
+    }
+}
+
+fn part_counts(counts: &[(Word, u32)], vocabulary: &Vocabulary) -> Vec<(Word, u32)> {
+    let mut parts: Vec<(Word, u32)> = Vec::with_capacity(2 * counts.len());
+    for (word, count) in counts {
+        parts.extend(vocabulary.parts(*word).iter().map(|part| (*part, *count)));
+    }
+    parts.sort_unstable();
+    parts.dedup_by(|(part, count), (last, sum)| {
+        let is_same = part == last;
+        *sum += if is_same { *count } else { 0 };
+        is_same
+    });
+    parts
 }
 
 fn counted(words: impl Iterator<Item = Word>) -> Vec<(Word, u32)> {

@@ -152,3 +152,8 @@ factors!(
         lines,
     }
 );
+
+/// A figure that is 1 or 0.
+pub fn flag(is_so: bool) -> f32 {
+    f32::from(u8::from(is_so))
+}

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::document::Document;
-use super::factors::FileFactors;
+use super::factors::{FileFactors, flag};
 use super::history::{History, MOST_FILES, PathId, fingerprint};
 use super::paths::{folder, is_generic, is_test, language, nearness, subject};
 use super::task::{Query, ROLES, Rarity, Role};
@@ -316,10 +316,8 @@ fn by_references(
             let first = vocabulary.parts(stem).first().copied().unwrap_or(stem);
             factors.imported = rarity.path(first) / 8.0;
         }
-        for (line, _) in (0u32..).zip(&file.document.imports).filter(|(_, imports)| **imports) {
-            for word in file.document.line(line).iter().filter(|word| query.stems.contains(word)) {
-                factors.importing = factors.importing.max(rarity.word(*word) / 8.0);
-            }
+        for word in file.document.imported.iter().filter(|word| query.stems.contains(word)) {
+            factors.importing = factors.importing.max(rarity.word(*word) / 8.0);
         }
     }
 }
@@ -373,8 +371,4 @@ fn by_passages(factors: &mut [FileFactors], files: &[Candidate<'_>], query: &Que
         }
     }
     rank(factors, |_, factors| factors.passage, |factors| &mut factors.passage_first);
-}
-
-fn flag(is_so: bool) -> f32 {
-    f32::from(u8::from(is_so))
 }

@@ -17,6 +17,7 @@ pub mod paths;
 pub mod task;
 #[cfg(test)]
 mod tests;
+pub mod told;
 pub mod unified;
 pub mod weights;
 pub mod words;
@@ -30,6 +31,7 @@ use files::Candidate;
 use history::{Bearing, History, line_past};
 use passages::Examples;
 use task::{Known, Query, Rarity, Task};
+use told::Told;
 use weights::{Calibration, Weights};
 use words::Vocabulary;
 
@@ -40,6 +42,8 @@ const LEADING: usize = 100;
 #[derive(Debug, Clone)]
 pub struct SourceFile {
     pub path: String,
+    /// Of its content, as hexadecimal.
+    pub blob: String,
     pub document: Arc<Document>,
 }
 
@@ -49,15 +53,17 @@ pub struct Sources<'a> {
     pub history: &'a History,
     /// The history's commits that the searched tree has behind it, the newest first.
     pub before: &'a [usize],
-    /// How many tokens a text is.
-    pub tokens: &'a dyn Fn(&str) -> usize,
+    /// What is told of a file; asked for those that lead.
+    pub told: &'a dyn Fn(&SourceFile) -> Told,
 }
 
 /// A file with its passages.
 #[derive(Debug, Clone)]
 pub struct RankedFile {
     pub path: String,
+    pub blob: String,
     pub document: Arc<Document>,
+    pub told: Told,
     /// That it belongs to the change, from 0 to 1.
     pub probability: f32,
     pub factors: FileFactors,
@@ -69,7 +75,6 @@ pub struct RankedFile {
 #[derive(Debug, Clone)]
 pub struct RankedPassage {
     pub place: Passage,
-    pub tokens: u32,
     /// Its part of what is relevant in its file; those of a file make 1.
     pub share: f32,
     pub factors: PassageFactors,
@@ -121,26 +126,23 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
         .map(|((number, _), probability)| {
             let file = &sources.files[*number];
             let document = &file.document;
-            let tokens: Vec<u32> = document
-                .passages
-                .iter()
-                .map(|place| (sources.tokens)(document.text(place.start, place.end)) as u32)
-                .collect();
+            let told = (sources.told)(file);
             let past = line_past(document.lines(), pasts.get(number).map_or(&[], Vec::as_slice));
-            let factors = passages::weigh(document, &past, &query, &examples, &rarity, vocabulary, &tokens);
+            let factors = passages::weigh(document, &past, &query, &examples, &rarity, vocabulary, &told.tokens);
             let shares = shares(&factors, weights);
             RankedFile {
                 path: file.path.clone(),
+                blob: file.blob.clone(),
                 document: Arc::clone(document),
                 probability: *probability,
                 factors: evidence.factors[*number],
                 passages: document
                     .passages
                     .iter()
-                    .zip(tokens)
                     .zip(factors.into_iter().zip(shares))
-                    .map(|((place, tokens), (factors, share))| RankedPassage { place: *place, tokens, share, factors })
+                    .map(|(place, (factors, share))| RankedPassage { place: *place, share, factors })
                     .collect(),
+                told,
             }
         })
         .collect();

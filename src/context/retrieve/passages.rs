@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::document::Document;
-use super::factors::PassageFactors;
+use super::factors::{PassageFactors, flag};
 use super::history::{LinePast, Touch};
 use super::task::{Known, Query, Rarity, old_lines};
 use super::words::{Vocabulary, Word};
@@ -86,7 +86,7 @@ impl Examples {
                 removed.extend(lines.filter(|line| line.len() > 1));
                 let Some(document) = document.filter(|_| given.touch == Touch::Modified) else { continue };
                 let (start, end) = old_lines(&hunk.place);
-                for line in start.saturating_sub(AROUND)..(end + AROUND).min(document.lines()) {
+                for line in start.saturating_sub(AROUND)..end.saturating_add(AROUND).min(document.lines()) {
                     if (line < start || line >= end) && document.line(line).len() > 1 {
                         near.push(distinct(document.line(line)));
                     }
@@ -221,8 +221,4 @@ fn rank(factors: &mut [PassageFactors], figures: &[f32], slot: fn(&mut PassageFa
     for (rank, at) in order.into_iter().enumerate() {
         *slot(&mut factors[at]) = 1.0 / (rank as f32 + 2.0);
     }
-}
-
-fn flag(is_so: bool) -> f32 {
-    f32::from(u8::from(is_so))
 }

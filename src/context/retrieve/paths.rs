@@ -30,6 +30,8 @@ pub fn nearness(a: &str, b: &str) -> f32 {
     1.0 / (1.0 + (a.len() + b.len() - 2 * common) as f32)
 }
 
+/// Whether a path looks like that of a test, as a figure of the ranking: `latest.rs` looks like one too, and the weights
+/// were fitted on that. What a file is told to be is [`crate::provider::builtin::facts::is_test_path`]'s to say.
 pub fn is_test(path: &str) -> bool {
     let path = path.to_lowercase();
     let is_folder = |part: &str| {

@@ -72,10 +72,6 @@ pub enum Role {
 /// How many roles there are.
 pub const ROLES: usize = 5;
 
-impl Role {
-    pub const ALL: [Self; ROLES] = [Self::Removed, Self::Added, Self::Changed, Self::Near, Self::Enclosing];
-}
-
 /// How rare words are among the files that are looked at.
 #[derive(Debug, Default)]
 pub struct Rarity {
@@ -183,7 +179,7 @@ impl Query {
                 }
                 if let Some(document) = document.filter(|_| given.touch == Touch::Modified) {
                     let (start, end) = old_lines(&hunk.place);
-                    for line in start.saturating_sub(AROUND)..(end + AROUND).min(document.lines()) {
+                    for line in start.saturating_sub(AROUND)..end.saturating_add(AROUND).min(document.lines()) {
                         if line < start || line >= end {
                             count(near, document.line(line));
                         }
@@ -200,7 +196,8 @@ impl Query {
             match focus.line {
                 Some(line) => {
                     let line = line.saturating_sub(1);
-                    for number in line.saturating_sub(2 * AROUND)..(line + 2 * AROUND).min(document.lines()) {
+                    for number in line.saturating_sub(2 * AROUND)..line.saturating_add(2 * AROUND).min(document.lines())
+                    {
                         count(if number == line { &mut *changed } else { &mut *near }, document.line(number));
                     }
                     let above = document.declared.iter().rev().filter(|(at, _)| *at <= line).take(2);
@@ -238,9 +235,7 @@ impl Query {
         self.stems.insert(vocabulary.word(stem));
         self.stems.insert(vocabulary.word(&stem.replace('-', "_")));
         let Some(document) = document else { return };
-        for (line, _) in (0u32..).zip(&document.imports).filter(|(_, imports)| **imports) {
-            self.imported.extend(document.line(line));
-        }
+        self.imported.extend(&document.imported);
     }
 
     fn weigh(&mut self, seen: [HashMap<Word, f32>; ROLES], rarity: &Rarity) {
@@ -306,5 +301,5 @@ pub fn old_lines(hunk: &Hunk) -> (u32, u32) {
         0 => hunk.old_start,
         _ => hunk.old_start.saturating_sub(1),
     };
-    (start, start + hunk.old_lines)
+    (start, start.saturating_add(hunk.old_lines))
 }

@@ -1,5 +1,6 @@
 //! The ranking over small trees in memory, as tables.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -8,6 +9,7 @@ use rstest::rstest;
 use super::document::Document;
 use super::history::{Bearing, History, Past, PastFile, Touch, line_past};
 use super::task::{Focus, Given, GivenHunk, Task};
+use super::told::Told;
 use super::weights::Weights;
 use super::words::{Vocabulary, identifiers, parts};
 use super::{RankedFile, SourceFile, Sources, rank};
@@ -25,16 +27,18 @@ fn change(path: &str, line: u32, removed: &str, added: &str) -> Given {
 
 fn ranked(files: &[(&str, &str)], history: &History, task: &Task) -> Vec<RankedFile> {
     let mut vocabulary = Vocabulary::default();
+    let texts: HashMap<&str, &str> = files.iter().copied().collect();
     let files: Vec<SourceFile> = files
         .iter()
         .map(|(path, text)| SourceFile {
             path: (*path).to_owned(),
+            blob: String::new(),
             document: Arc::new(Document::read(text, &mut vocabulary)),
         })
         .collect();
     let before: Vec<usize> = (0..history.commits.len()).collect();
-    let tokens = |text: &str| text.len() / 4;
-    let sources = Sources { files: &files, history, before: &before, tokens: &tokens };
+    let told = |file: &SourceFile| Told::plain(&file.document, texts[file.path.as_str()], &|text: &str| text.len() / 4);
+    let sources = Sources { files: &files, history, before: &before, told: &told };
     rank(task, &sources, Weights::built_in(), &mut vocabulary)
 }
 
@@ -95,8 +99,9 @@ fn within_a_file_the_lines_with_the_name_lead() {
     tree[1].1 = &text;
     let given = change("lib/price.rs", 1, "pub fn lookup_price(item: &str) -> u32 {", "pub fn price_of(item: &str) {");
     let ranked = ranked(&tree, &History::default(), &Task { given: vec![given], ..Task::default() });
-    let best = ranked[0].passages.iter().max_by(|a, b| a.share.total_cmp(&b.share)).expect("passages");
-    assert!(ranked[0].document.text(best.place.start, best.place.end).contains("lookup_price"), "{best:?}");
+    let passages = ranked[0].passages.iter().enumerate();
+    let (best, passage) = passages.max_by(|a, b| a.1.share.total_cmp(&b.1.share)).expect("passages");
+    assert!(ranked[0].told.texts.get(best).contains("lookup_price"), "{passage:?}");
     let all: f32 = ranked[0].passages.iter().map(|passage| passage.share).sum();
     assert!((all - 1.0).abs() < 1e-3, "{all}");
 }
@@ -167,7 +172,43 @@ proptest! {
             next = passage.end;
         }
         prop_assert_eq!(next, document.lines());
-        prop_assert_eq!(document.text(0, document.lines()), text);
+        let told = Told::plain(&document, &text, &str::len);
+        prop_assert_eq!(told.texts.all.as_ref(), text);
+        prop_assert_eq!(told.texts.ends.len(), document.passages.len());
+    }
+
+    #[test]
+    fn a_packed_document_is_the_same_as_one_that_is_read(
+        texts in proptest::collection::vec("((fn|class|let|use) [a-cA-C_]{1,4}[ ({=]{0,2}
+|[a-cA-C_ 0-9é]{0,9}
+|
+){0,20}", 1..5),
+    ) {
+        let (mut reading, mut unpacking) = (Vocabulary::default(), Vocabulary::default());
+        for text in &texts {
+            let read = Document::read(text, &mut reading);
+            let unpacked = Document::unpack(&read.pack(&reading), &mut unpacking).expect("what was packed");
+            prop_assert_eq!(unpacked.length(), read.length());
+            prop_assert_eq!(&unpacked.counts, &read.counts);
+            prop_assert_eq!(&unpacked.part_counts, &read.part_counts);
+            prop_assert_eq!(&unpacked.declared, &read.declared);
+            prop_assert_eq!(&unpacked.imports, &read.imports);
+            prop_assert_eq!(&unpacked.imported, &read.imported);
+            prop_assert_eq!(&unpacked.passages, &read.passages);
+            for line in 0..=read.lines() {
+                prop_assert_eq!(unpacked.line(line), read.line(line));
+            }
+            for (word, _) in &read.counts {
+                prop_assert_eq!(unpacking.name(*word), reading.name(*word));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_nobody_packed_are_no_document_or_a_sound_one(bytes in proptest::collection::vec(0u8..20, 0..60)) {
+        if let Some(document) = Document::unpack(&bytes, &mut Vocabulary::default()) {
+            (0..document.lines() + 2).for_each(|line| drop(document.line(line).to_vec()));
+        }
     }
 
     #[test]

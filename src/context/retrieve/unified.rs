@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Vec<Given> {
             let (mut before, mut after) = (place.old_lines, place.new_lines);
             let (mut kept_before, mut is_begun) = (0, false);
             let mut kept_after = 0;
-            while before + after > 0 {
+            while before > 0 || after > 0 {
                 let Some(line) = lines.next() else { break };
                 match line.split_at_checked(1) {
                     Some(("-", text)) => {
@@ -92,6 +92,7 @@ fn without_context(place: Hunk, before: u32, after: u32) -> Hunk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::retrieve::task::old_lines;
 
     #[test]
     fn diffs_in_texts_are_understood() {
@@ -115,6 +116,14 @@ mod tests {
         let files = parse("--- a/x\n+++ b/x\n@@ -10,4 +10,5 @@\n a\n b\n+c\n d\n e\n");
         let place = files[0].hunks[0].place;
         assert_eq!((place.old_start, place.old_lines, place.new_start, place.new_lines), (11, 0, 12, 1));
+    }
+
+    #[test]
+    fn numbers_as_large_as_they_can_be_are_survived() {
+        let most = u32::MAX;
+        let files = parse(&format!("--- a/x\n+++ b/x\n@@ -{most},{most} +{most},{most} @@\n a\n-b\n"));
+        let place = files[0].hunks[0].place;
+        assert_eq!((place.old_start, old_lines(&place)), (most, (most - 1, most)));
     }
 
     #[test]

@@ -66,14 +66,6 @@ impl Vocabulary {
         parts.dedup();
         parts
     }
-
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
 }
 
 /// The identifiers of a line, numbers and single characters left away. None of a line that is too long to be code.

@@ -57,7 +57,7 @@ impl<'a> Sieve<'a> {
 
     /// Whether a file has to be read.
     pub fn may_have(&self, entry: &Entry) -> bool {
-        let known = self.index.file_at(&entry.path).filter(|file| file.blob_id() == entry.id);
+        let known = self.index.file_at(&entry.path).filter(|file| file.is_blob(&entry.id));
         known.is_none_or(|file| {
             self.files.contains(&file.id) || (self.looked_for == LookedFor::Name && !self.has_tree(file))
         })

@@ -1,0 +1,114 @@
+//! The passages of a file as they may be sent, with their tokens.
+//!
+//! Invariants: there is a text for each passage of the document, in order; it has as many lines as the passage, or none.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::document::Document;
+use super::words::identifiers;
+
+/// Texts one after the other, and how many tokens each is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Texts {
+    pub all: Arc<str>,
+    /// Where each text ends.
+    pub ends: Vec<u32>,
+    pub tokens: Vec<u32>,
+}
+
+impl Texts {
+    pub fn of<'a>(texts: impl Iterator<Item = &'a str>, count: &dyn Fn(&str) -> usize) -> Self {
+        let (mut all, mut ends, mut tokens) = (String::new(), Vec::new(), Vec::new());
+        for text in texts {
+            all.push_str(text);
+            ends.push(all.len() as u32);
+            tokens.push(count(text) as u32);
+        }
+        Self { all: all.into(), ends, tokens }
+    }
+
+    /// Where the text of a passage is.
+    pub fn place(&self, number: usize) -> Range<usize> {
+        let start = number.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
+        match start.zip(self.ends.get(number)) {
+            Some((start, end)) => start as usize..*end as usize,
+            None => 0..0,
+        }
+    }
+
+    pub fn get(&self, number: usize) -> &str {
+        self.all.get(self.place(number)).unwrap_or_default()
+    }
+}
+
+/// What is told of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Told {
+    pub texts: Arc<Texts>,
+    /// Tokens of the passages as they stand in the file: the ranking goes by these.
+    pub tokens: Vec<u32>,
+    /// Of each passage, whether it declares a type.
+    pub types: Vec<bool>,
+}
+
+impl Told {
+    /// A file as it is.
+    pub fn plain(document: &Document, text: &str, count: &dyn Fn(&str) -> usize) -> Self {
+        let lines = Lines::of(text);
+        let texts = Texts::of(document.passages.iter().map(|place| lines.get(place.start, place.end)), count);
+        Self { tokens: texts.tokens.clone(), types: types(document, &lines), texts: Arc::new(texts) }
+    }
+
+    /// A file of which some lines may not be told: `said` has what stands in their place, by lines from 1, the last one
+    /// included.
+    pub fn masked(
+        document: &Document,
+        text: &str,
+        said: &dyn Fn(u32, u32) -> String,
+        count: &dyn Fn(&str) -> usize,
+    ) -> Self {
+        let mut told = Self::plain(document, text, count);
+        let said: Vec<String> = document.passages.iter().map(|place| said(place.start + 1, place.end)).collect();
+        let is_same = |(number, said): (usize, &String)| said.trim_end() == told.texts.get(number).trim_end();
+        if !said.iter().enumerate().all(is_same) {
+            let texts = said.iter().enumerate().map(|(number, said)| match is_same((number, said)) {
+                true => told.texts.get(number),
+                false => said.as_str(),
+            });
+            told.texts = Arc::new(Texts::of(texts, count));
+        }
+        told
+    }
+}
+
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
+        Self { text, starts: starts.collect() }
+    }
+
+    /// Lines from 0, the end not included.
+    fn get(&self, start: u32, end: u32) -> &'a str {
+        let at = |line: u32| self.starts.get(line as usize).copied().unwrap_or(self.text.len());
+        self.text.get(at(start)..at(end)).unwrap_or_default()
+    }
+}
+
+/// Of each passage, whether a line of it declares a type.
+fn types(document: &Document, lines: &Lines<'_>) -> Vec<bool> {
+    const TYPES: [&str; 9] = ["class", "struct", "enum", "trait", "interface", "type", "record", "union", "typedef"];
+    let mut types = vec![false; document.passages.len()];
+    for (line, _) in &document.declared {
+        let passage = document.passages.partition_point(|place| place.end <= *line);
+        if let Some(known) = types.get_mut(passage).filter(|known| !**known) {
+            *known = identifiers(lines.get(*line, *line + 1)).take(5).any(|word| TYPES.contains(&word));
+        }
+    }
+    types
+}

@@ -1,0 +1,435 @@
+//! What was found out about blobs and commits, kept on disk by what it was found out of.
+//!
+//! A folder of parts, each written once and whole. A record is known by a hash of all that it follows from, so that one
+//! that is there is right, whoever wrote it. Invariants: nothing here is needed: what is damaged, gone or cannot be
+//! written is found out again; a damaged part is taken away and said once; any number of processes may read and write
+//! the same folder without waiting; there are never more than so many bytes on disk, what was asked for last stays.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use bytemuck::{Pod, Zeroable};
+
+/// More parts are made one.
+const MOST_PARTS: usize = 12;
+/// What a process that died has left is taken away after this time.
+const ABANDONED: Duration = Duration::from_secs(3_600);
+const TEMPORARY: &str = ".part-";
+const MAGIC: u64 = u64::from_ne_bytes(*b"rvdshlf\x01");
+/// More records than this are none of ours.
+const MOST_RECORDS: u64 = 1 << 22;
+
+/// What a record follows from, as a hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Key([u8; 16]);
+
+impl Key {
+    /// Of texts; also of this program's version, since what is found out may differ between versions.
+    pub fn of(parts: &[&str]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in [env!("CARGO_PKG_VERSION")].iter().chain(parts) {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        Self(half(hasher.finalize()))
+    }
+}
+
+fn half(hash: blake3::Hash) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash.as_bytes()[..16]);
+    half
+}
+
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Head {
+    magic: u64,
+    records: u64,
+    /// Of the table.
+    sum: [u8; 16],
+}
+
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    key: Key,
+    start: u64,
+    length: u64,
+    sum: [u8; 16],
+}
+
+/// Records of one sort.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    /// Nothing is kept without one.
+    folder: Option<PathBuf>,
+    sort: &'static str,
+    most_bytes: u64,
+    parts: Vec<Part>,
+    /// By key: the part and its row.
+    places: HashMap<Key, (usize, Row)>,
+    /// What is not written yet.
+    new: RefCell<HashMap<Key, Vec<u8>>>,
+    /// What was asked for and is there.
+    used: RefCell<HashSet<Key>>,
+}
+
+#[derive(Debug)]
+struct Part {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+}
+
+impl Shelf {
+    /// The records of a sort in a folder; with none there, or no folder, an empty shelf.
+    pub fn open(folder: Option<&Path>, sort: &'static str, most_bytes: u64) -> Self {
+        let mut shelf = Self { folder: folder.map(Path::to_owned), sort, most_bytes, ..Self::default() };
+        for path in folder.map(|folder| parts(folder, sort)).unwrap_or_default() {
+            match Part::open(&path) {
+                Ok((part, rows)) => {
+                    let at = shelf.parts.len();
+                    shelf.places.extend(rows.into_iter().map(|row| (row.key, (at, row))));
+                    shelf.parts.push(part);
+                }
+                // Another process has put it into a larger one.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => damaged(&path, &error),
+            }
+        }
+        shelf
+    }
+
+    /// The bytes of a record.
+    pub fn get(&self, key: Key) -> Option<Vec<u8>> {
+        if let Some(bytes) = self.new.borrow().get(&key) {
+            return Some(bytes.clone());
+        }
+        let (at, row) = self.places.get(&key)?;
+        let part = self.parts.get(*at)?;
+        let bytes = part.read(row).inspect_err(|error| damaged(&part.path, error)).ok()?;
+        self.used.borrow_mut().insert(key);
+        Some(bytes)
+    }
+
+    /// Keeps a record, to be written by [`Shelf::close`].
+    pub fn put(&self, key: Key, bytes: Vec<u8>) {
+        if self.folder.is_some() {
+            self.new.borrow_mut().insert(key, bytes);
+        }
+    }
+
+    /// Writes what is new. That it cannot be costs the next one time.
+    pub fn close(self) {
+        let Some(folder) = self.folder.clone().filter(|_| !self.new.borrow().is_empty()) else { return };
+        if let Err(error) = self.write(&folder) {
+            tracing::warn!("cannot keep what is known of the repository in {}: {error}", folder.display());
+        }
+    }
+
+    fn write(self, folder: &Path) -> io::Result<()> {
+        let new = self.new.take();
+        let bytes: u64 = new.values().map(|record| record.len() as u64).sum();
+        let known: u64 = self.parts.iter().map(|part| part.bytes).sum();
+        let mut records: Vec<(Key, Vec<u8>)> = new.into_iter().collect();
+        let is_merged = self.parts.len() >= MOST_PARTS || known + bytes > self.most_bytes;
+        if is_merged {
+            // What was asked for now comes first, then what was written last; half of the room is left for the next.
+            let used = self.used.take();
+            let mut places: Vec<(&Key, &(usize, Row))> = self.places.iter().collect();
+            places.sort_by_key(|(key, (at, row))| (!used.contains(key), std::cmp::Reverse(*at), row.start));
+            let mut room = (self.most_bytes / 2).saturating_sub(bytes);
+            for (key, (at, row)) in places {
+                let Some(left) = room.checked_sub(row.length) else { break };
+                room = left;
+                records.extend(self.parts.get(*at).and_then(|part| Some((*key, part.read(row).ok()?))));
+            }
+        }
+        records.sort_by_key(|(key, _)| key.0);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let name = write(folder, self.sort, &records)?;
+        if is_merged {
+            for part in self.parts.iter().filter(|part| part.path.file_name().is_none_or(|known| *known != *name)) {
+                fs::remove_file(&part.path).ok();
+            }
+            clean(folder);
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    fn open(path: &Path) -> io::Result<(Self, Vec<Row>)> {
+        let wrong = |what| io::Error::new(io::ErrorKind::InvalidData, what);
+        let file = File::open(path)?;
+        let bytes = file.metadata()?.len();
+        let mut head = Head::zeroed();
+        file.read_exact_at(bytemuck::bytes_of_mut(&mut head), 0)?;
+        if head.magic != MAGIC || head.records > MOST_RECORDS.min(bytes / size_of::<Row>() as u64) {
+            return Err(wrong("it is none of ours"));
+        }
+        let mut rows = vec![Row::zeroed(); head.records as usize];
+        file.read_exact_at(bytemuck::cast_slice_mut(&mut rows), size_of::<Head>() as u64)?;
+        if half(blake3::hash(bytemuck::cast_slice(&rows))) != head.sum {
+            return Err(wrong("its table does not add up"));
+        }
+        if rows.iter().any(|row| row.start.saturating_add(row.length) > bytes) {
+            return Err(wrong("it is cut short"));
+        }
+        Ok((Self { path: path.to_owned(), file, bytes }, rows))
+    }
+
+    fn read(&self, row: &Row) -> io::Result<Vec<u8>> {
+        let mut record = vec![0; row.length as usize];
+        self.file.read_exact_at(&mut record, row.start)?;
+        match half(blake3::hash(&record)) == row.sum {
+            true => Ok(record),
+            false => Err(io::Error::new(io::ErrorKind::InvalidData, "a record does not add up")),
+        }
+    }
+}
+
+/// Takes a part away that is not as it was written.
+fn damaged(path: &Path, error: &io::Error) {
+    // Who takes it away says so: it is said once.
+    if fs::remove_file(path).is_ok() {
+        tracing::warn!("{} was not as it should be ({error}); what was in it is found out again", path.display());
+    }
+}
+
+/// The parts of a sort, the oldest first.
+fn parts(folder: &Path, sort: &str) -> Vec<PathBuf> {
+    let is_part = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        name.to_str().and_then(|name| name.strip_prefix(sort)).is_some_and(|rest| rest.starts_with('-'))
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().filter(is_part);
+    let mut parts: Vec<(Option<SystemTime>, PathBuf)> =
+        entries.map(|entry| (entry.metadata().and_then(|meta| meta.modified()).ok(), entry.path())).collect();
+    parts.sort();
+    parts.into_iter().map(|(_, path)| path).collect()
+}
+
+fn write(folder: &Path, sort: &str, records: &[(Key, Vec<u8>)]) -> io::Result<String> {
+    let mut start = (size_of::<Head>() + records.len() * size_of::<Row>()) as u64;
+    let mut rows = Vec::with_capacity(records.len());
+    for (key, record) in records {
+        let length = record.len() as u64;
+        rows.push(Row { key: *key, start, length, sum: half(blake3::hash(record)) });
+        start += length;
+    }
+    let sum = half(blake3::hash(bytemuck::cast_slice(&rows)));
+    let head = Head { magic: MAGIC, records: rows.len() as u64, sum };
+    let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder)?;
+    let mut out = io::BufWriter::new(file);
+    out.write_all(bytemuck::bytes_of(&head))?;
+    out.write_all(bytemuck::cast_slice(&rows))?;
+    for (_, record) in records {
+        out.write_all(record)?;
+    }
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
+    let name = format!("{sort}-{sum}");
+    file.persist(folder.join(&name)).map_err(|error| error.error)?;
+    Ok(name)
+}
+
+/// Takes away what processes that died have begun.
+fn clean(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_begun = entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY));
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if is_begun && age().is_some_and(|age| age > ABANDONED) {
+            fs::remove_file(entry.path()).ok();
+        }
+    }
+}
+
+/// Writes numbers and texts one after the other.
+#[derive(Debug, Default)]
+pub struct Writer(Vec<u8>);
+
+impl Writer {
+    /// Small numbers take less.
+    pub fn number(&mut self, mut number: u32) {
+        while number >= 0x80 {
+            self.0.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
+    }
+
+    pub fn text(&mut self, text: &str) {
+        self.number(text.len() as u32);
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// Where all numbers are large.
+    pub fn words(&mut self, words: &[u32]) {
+        self.number(words.len() as u32);
+        self.0.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    }
+
+    pub fn numbers(&mut self, numbers: impl ExactSizeIterator<Item = u32>) {
+        self.number(numbers.len() as u32);
+        numbers.for_each(|number| self.number(number));
+    }
+
+    pub fn finish(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// Reads what a [`Writer`] wrote; `None` where it is something else.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub fn number(&mut self) -> Option<u32> {
+        let (mut number, mut shift) = (0u32, 0);
+        loop {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            number |= u32::from(byte & 0x7f).checked_shl(shift)?;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+            shift += 7;
+        }
+    }
+
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub fn text(&mut self) -> Option<&'a str> {
+        let length = self.number()? as usize;
+        std::str::from_utf8(self.take(length)?).ok()
+    }
+
+    pub fn words(&mut self) -> Option<Vec<u32>> {
+        let length = self.number()? as usize;
+        let (words, _) = self.take(length.checked_mul(4)?)?.as_chunks::<4>();
+        Some(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    }
+
+    /// How many there are of something that takes a byte at least.
+    pub fn count(&mut self) -> Option<usize> {
+        let count = self.number()? as usize;
+        (count <= self.0.len()).then_some(count)
+    }
+
+    pub fn numbers(&mut self) -> Option<Vec<u32>> {
+        (0..self.count()?).map(|_| self.number()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANY: u64 = 1 << 20;
+
+    fn key(number: usize) -> Key {
+        Key::of(&["test", &number.to_string()])
+    }
+
+    fn record(number: usize) -> Vec<u8> {
+        format!("record {number} ").repeat(50).into_bytes()
+    }
+
+    fn put(folder: &Path, numbers: std::ops::Range<usize>, most: u64) {
+        let shelf = Shelf::open(Some(folder), "test", most);
+        numbers.for_each(|number| shelf.put(key(number), record(number)));
+        shelf.close();
+    }
+
+    fn bytes(folder: &Path) -> u64 {
+        parts(folder, "test").iter().map(|path| fs::metadata(path).expect("a part").len()).sum()
+    }
+
+    #[test]
+    fn what_is_put_is_there_for_others_and_many_parts_become_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let early = Shelf::open(Some(folder.path()), "test", MANY);
+        for number in 0..40 {
+            put(folder.path(), number..number + 2, MANY);
+            assert!(parts(folder.path(), "test").len() <= MOST_PARTS + 1);
+        }
+        let shelf = Shelf::open(Some(folder.path()), "test", MANY);
+        for number in 0..41 {
+            assert_eq!(shelf.get(key(number)), Some(record(number)));
+        }
+        assert_eq!((shelf.get(key(41)), early.get(key(0))), (None, None));
+        assert_eq!(Shelf::open(Some(folder.path()), "tes", MANY).get(key(0)), None, "another sort");
+        assert_eq!(Shelf::open(None, "test", MANY).get(key(0)), None);
+    }
+
+    #[test]
+    fn it_never_grows_beyond_its_bound_and_what_is_asked_for_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let most = 20_000;
+        for number in 0..100 {
+            let shelf = Shelf::open(Some(folder.path()), "test", most);
+            assert!(number == 0 || shelf.get(key(0)).is_some(), "{number}");
+            shelf.put(key(number), record(number));
+            shelf.close();
+            assert!(bytes(folder.path()) <= most + 1_000, "{}", bytes(folder.path()));
+        }
+        let shelf = Shelf::open(Some(folder.path()), "test", most);
+        assert_eq!((shelf.get(key(99)), shelf.get(key(1))), (Some(record(99)), None));
+    }
+
+    #[test]
+    fn what_is_damaged_is_taken_away_and_never_believed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        put(folder.path(), 0..3, MANY);
+        let path = parts(folder.path(), "test").pop().expect("a part");
+        let whole = fs::read(&path).expect("its bytes");
+        for at in 0..whole.len() {
+            let mut torn = whole.clone();
+            torn[at] ^= 1;
+            fs::write(&path, &torn).expect("a damaged part");
+            let shelf = Shelf::open(Some(folder.path()), "test", MANY);
+            for number in 0..3 {
+                assert!(shelf.get(key(number)).is_none_or(|found| found == record(number)), "byte {at}");
+            }
+            assert!(!path.exists(), "byte {at}");
+        }
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).expect("a short part");
+            let shelf = Shelf::open(Some(folder.path()), "test", MANY);
+            assert!((0..3).all(|number| shelf.get(key(number)).is_none()), "{length} bytes");
+        }
+        put(folder.path(), 0..3, MANY);
+        assert_eq!(Shelf::open(Some(folder.path()), "test", MANY).get(key(2)), Some(record(2)));
+    }
+
+    #[test]
+    fn numbers_and_texts_are_read_as_they_are_written() {
+        let mut writer = Writer::default();
+        let numbers = [0, 1, 127, 128, 16_383, 16_384, u32::MAX];
+        writer.numbers(numbers.into_iter());
+        writer.text("größer");
+        writer.words(&numbers);
+        let bytes = writer.finish();
+        let mut reader = Reader(&bytes);
+        assert_eq!(reader.numbers().as_deref(), Some(&numbers[..]));
+        assert_eq!(reader.text(), Some("größer"));
+        assert_eq!(reader.words().as_deref(), Some(&numbers[..]));
+        assert_eq!((reader.number(), reader.0.len()), (None, 0));
+        for length in 0..bytes.len() {
+            let mut short = Reader(&bytes[..length]);
+            assert!(short.numbers().is_none() || short.text().is_none() || short.words().is_none());
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! More code in the same tokens: the files that may be sent are compressed, step by step, while what matters does not fit.
+//!
+//! Invariants: a line has the same number as before; pieces that must be there stay as they are.
+
+use std::collections::HashMap;
+
+use super::compress::Strength;
+use super::pack::{Excluded, LeftAway, Need, Packed, Piece, Said};
+use super::retrieve::RankedFile;
+use super::telling::Telling;
+use crate::domain::LineRange;
+use crate::provider::builtin::source::Parsers;
+
+/// From here on a budget is as good as used up.
+const FULL: f32 = 0.95;
+/// What has this score is likely to matter: it is a reason to compress, and keeps its body.
+pub const LIKELY: f32 = 0.3;
+/// Files below this score are not compressed: they are not sent anyway.
+const WORTH_SQUEEZING: f32 = 0.02;
+
+/// Whether something that is likely to matter did not fit.
+pub fn is_tight(packed: &Packed) -> bool {
+    let is_missed = |left: &LeftAway| left.reason == Excluded::Budget && left.score >= LIKELY;
+    packed.utilization() > FULL && packed.left_out.iter().any(is_missed)
+}
+
+/// Compresses the code of ranked files as far as it may be sent.
+pub fn squeeze(pieces: &mut [Piece], ranked: &[RankedFile], strength: Strength, telling: &Telling<'_>) {
+    let mut by_path: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.lines.is_some()) {
+        by_path.entry(&piece.path).or_default().push(at);
+    }
+    let mut parsers = Parsers::default();
+    let mut shorter: Vec<(usize, Said, u32)> = Vec::new();
+    for file in ranked {
+        let Some(numbers) = by_path.get(file.path.as_str()) else { continue };
+        let is_fixed = |at: &&usize| pieces[**at].need == Need::Must;
+        if numbers.iter().filter(|at| !is_fixed(at)).all(|at| pieces[*at].score < WORTH_SQUEEZING) {
+            continue;
+        }
+        let is_needed = |at: &&usize| is_fixed(at) || pieces[**at].score >= LIKELY;
+        let needed: Vec<LineRange> = numbers.iter().filter(is_needed).filter_map(|at| pieces[*at].lines).collect();
+        let texts = telling.compressed(&mut parsers, file, strength, &needed);
+        for at in numbers.iter().filter(|at| !is_fixed(at)) {
+            let first = pieces[*at].lines.map_or(0, |lines| lines.start);
+            let Ok(number) = file.document.passages.binary_search_by_key(&first, |place| place.start + 1) else {
+                continue;
+            };
+            let tokens = texts.tokens.get(number).copied().unwrap_or(0);
+            shorter.push((*at, Said::part(&texts.all, texts.place(number)), tokens));
+        }
+    }
+    for (at, text, tokens) in shorter {
+        (pieces[at].text, pieces[at].tokens) = (text, Some(tokens));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::context::pack::{Because, SectionKind};
+    use crate::context::retrieve::document::Document;
+    use crate::context::retrieve::factors::FileFactors;
+    use crate::context::retrieve::told::Told;
+    use crate::context::retrieve::words::Vocabulary;
+    use crate::domain::Encoding;
+    use crate::git::Repo;
+
+    const TEXT: &str = "\
+/// First.
+pub fn first() -> u32 {
+    // Why.
+    one();
+    two();
+    3
+}
+
+/// Second.
+pub fn second() -> u32 {
+    four();
+    five();
+    6
+}
+
+/// Third.
+pub fn third() -> u32 {
+    seven();
+    eight();
+    9
+}
+";
+
+    #[test]
+    fn lines_keep_their_numbers_behind_what_must_be_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        git2::Repository::init_bare(folder.path()).expect("a repository");
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        let telling = Telling::open(&repo, Encoding::O200kBase, None);
+        let document = Arc::new(Document::read(TEXT, &mut Vocabulary::default()));
+        let file = RankedFile {
+            path: "a.rs".to_owned(),
+            blob: "0".repeat(40),
+            told: Told::plain(&document, TEXT, &str::len),
+            document: Arc::clone(&document),
+            probability: 0.5,
+            factors: FileFactors::default(),
+            passages: Vec::new(),
+        };
+        // The first function must be there as it is, the second is likely, the third is neither.
+        let sort = |line: u32| match line {
+            1..=8 => (Need::Must, 1.0),
+            9..=15 => (Need::Worth, 0.5),
+            _ => (Need::Worth, 0.1),
+        };
+        let texts = &file.told.texts;
+        let piece = |(number, place): (usize, &crate::context::retrieve::document::Passage)| Piece {
+            path: file.path.clone(),
+            lines: Some(LineRange::new(place.start + 1, place.end)),
+            kind: SectionKind::Function,
+            text: Said::part(&texts.all, texts.place(number)),
+            tokens: None,
+            need: sort(place.start + 1).0,
+            score: sort(place.start + 1).1,
+            worth: 0.0,
+            first: 0.0,
+            because: Arc::new(Because::default()),
+        };
+        let mut pieces: Vec<Piece> = document.passages.iter().enumerate().map(piece).collect();
+        let ranked = [file.clone()];
+        for strength in Strength::ALL {
+            squeeze(&mut pieces, &ranked, *strength, &telling);
+        }
+        let told: String = pieces.iter().map(|piece| &*piece.text).collect();
+        assert_eq!(told.lines().count(), TEXT.lines().count());
+        let has = |line: &str| told.contains(line);
+        assert!(has("// Why.") && has("one();") && has("five();") && !has("eight();") && has("pub fn third"), "{told}");
+    }
+}
