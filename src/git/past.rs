@@ -67,12 +67,6 @@ impl Repo {
         Ok(self.commit_id(revision)?.to_string())
     }
 
-    /// What a commit says of itself; none if it cannot be read.
-    pub fn message(&self, commit: &str) -> Option<String> {
-        let commit = self.inner.find_commit(self.commit_id(commit).ok()?).ok()?;
-        Some(String::from_utf8_lossy(commit.message_bytes()).into_owned())
-    }
-
     /// A commit and those it has behind it, at most `limit`, the newest first, children before their parents.
     pub fn ancestors(&self, commit: &str, limit: usize) -> Result<Vec<Ancestor>, GitError> {
         let failed = self.failed("walk through the history");

@@ -68,8 +68,7 @@ mod tests {
     use crate::knowledge::{document, gate};
     use crate::provider::builtin::source::Parsers;
 
-    /// Set to write `assets/knowledge` anew from the examples, and beside it in `target/base-<language>.txt` all that is
-    /// learned of each.
+    /// Set to write `assets/knowledge` anew from the examples.
     const WRITE: &str = "REVDECK_WRITE_BASE";
 
     #[derive(Deserialize)]
@@ -118,11 +117,8 @@ mod tests {
         let name = language.name();
         let examples = examples(language);
         let mut parsers = Parsers::default();
-        let mut said = String::new();
-        let mut made = |example: &Example| {
+        let made = |example: &Example| {
             let edits = example.edits(&mut parsers, language, &examples.code);
-            said.push_str(&example.before);
-            said.extend(edits.iter().map(|edit| format!("  {}: {} -> {}\n", edit.edit, edit.broken, edit.fixed)));
             let edit = match &example.broken {
                 None => edits.first()?,
                 Some(broken) => edits.iter().find(|edit| edit.broken.to_string() == *broken)?,
@@ -150,10 +146,7 @@ mod tests {
                 muted: false,
             })
         };
-        let all: Vec<Option<Pattern>> = examples.pattern.iter().map(&mut made).collect();
-        if std::env::var_os(WRITE).is_some() {
-            std::fs::write(folder("target").join(format!("base-{name}.txt")), said).expect("written");
-        }
+        let all: Vec<Option<Pattern>> = examples.pattern.iter().map(made).collect();
         let missing: Vec<&str> = examples
             .pattern
             .iter()

@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::abstraction::{form_digest, place, says_something, sites};
 use super::form::{Form, Token};
-use super::pattern::{Pattern, Stance};
+use super::pattern::{Evidence, Origin, Pattern, Stance};
 use crate::domain::{Confidence, Kind, LineRange};
 use crate::provider::builtin::lessons::{Lesson, Lessons};
 use crate::provider::builtin::source::Source;
 
-/// A pattern whose form stands in more places of a file tells nothing about any of them, and none is raised. Own.
+/// A pattern whose form stands in more places of a file tells nothing about any of them, and none is raised, unless somebody
+/// curated it. Own.
 const MOST_PLACES: usize = 3;
 /// Of a file's smells so many are looked up among the dismissed ones. Own: each costs a look through the file's top level.
 const MOST_ASKED: usize = 200;
@@ -106,7 +107,11 @@ impl Lessons for Matcher {
         for found in &found {
             *places.entry(found.used.pattern.id.as_str()).or_default() += 1;
         }
-        found.retain(|found| places[found.used.pattern.id.as_str()] <= MOST_PLACES && is_a_hint(&found.used.pattern));
+        found.retain(|found| {
+            let pattern = &found.used.pattern;
+            let is_rare = places[pattern.id.as_str()] <= MOST_PLACES || pattern.evidence == Evidence::Curated;
+            is_rare && is_a_hint(pattern)
+        });
         // The surest first; of equal ones that which says more of the code.
         found.sort_by(|one, other| {
             let (sure, surer) = (one.used.confidence, other.used.confidence);
@@ -167,14 +172,19 @@ fn lesson(found: Match<'_>) -> Lesson {
         (0, 0) => String::new(),
         (right, wrong) => format!("; of findings raised for it {right} were addressed and {wrong} dismissed"),
     };
+    let (title, whose) = match pattern.origin {
+        Origin::Base => ("Like a known mistake", "that came with revdeck"),
+        Origin::Learned => ("Like what was corrected before", "that was learned here"),
+        Origin::Imported => ("Like what was corrected elsewhere", "that was imported"),
+    };
     Lesson {
         pattern: pattern.id.clone(),
         kind: pattern.kind,
         confidence: if found.used.confidence >= MEDIUM { Confidence::Medium } else { Confidence::Low },
         lines: found.lines,
-        title: format!("Like what was corrected before: {}", pattern.description),
+        title: format!("{title}: {}", pattern.description),
         evidence: format!(
-            "The code has the form `{}` of the learned pattern {} (confidence {:.2}{seen}{outcomes}). That is a hint by its \
+            "The code has the form `{}` of the pattern {} {whose} (confidence {:.2}{seen}{outcomes}). That is a hint by its \
              form alone: what it does was not looked at.",
             pattern.broken, pattern.id, found.used.confidence
         ),

@@ -193,7 +193,7 @@ fn digest(versions: &[PastVersions]) -> String {
 
 /// Whether a message says that something was wrong and is not any more: by its first line, or by a line that begins with
 /// a word such as `Fixes`.
-fn is_fix(message: &str) -> bool {
+pub(super) fn is_fix(message: &str) -> bool {
     let mut lines = message.lines();
     let subject = lines.next().unwrap_or("");
     let says = |line: &str, words: &[&str]| words_of(line).any(|word| words.contains(&word.as_str()));

@@ -66,7 +66,7 @@ fn keywords(language: &str) -> &'static str {
              nameof namespace new not notnull on operator or orderby out override params partial private protected public \
              readonly record ref remove required restore return scoped sealed select set sizeof stackalloc static struct \
              switch throw try typeof unchecked unmanaged unsafe using var virtual volatile warnings when where while with \
-             yield __makeref __reftype __refvalue"
+             yield __makeref __reftype __refvalue Cdecl Stdcall Thiscall Fastcall"
         }
         "ruby" => {
             "BEGIN END alias and begin break case class def defined? do else elsif end ensure for if in module next not or \
@@ -147,7 +147,7 @@ impl Tally {
                     let is_placeholder = word == "_" || matches!(word.parse(), Ok(Token::Hole { .. }));
                     let is_allowed =
                         |text: &&str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word);
-                    if !is_placeholder && !allowed.0[language.name()].iter().any(|text| is_allowed(&text)) {
+                    if !is_placeholder && !allowed.0[language.name()].iter().any(|text| is_allowed(text)) {
                         self.leaks.push(format!("{language:?}: {word:?} of the source in {form}"));
                     }
                 }
@@ -284,8 +284,8 @@ const TEMPLATES: &[(Language, &str, &str)] = &[
     ),
     (
         Language::Ruby,
-        "# C\nclass T < N\n  def N(M, N: 9)\n    M.N(:S, \"S#{N}\") if @N && $M\n    N.M { |T| T.N }\n    @N ||= M[9]\n  end\nend\n",
-        "# C\nclass T < N\n  def N(M, N: 9)\n    M.M(:S, \"SS#{N}\") unless @N || $M\n    N&.N { |T| T.M }\n    @N ||= N[9] + 'S'\n  end\nend\n",
+        "# C\nclass T < N\n  def N(M, N: 9)\n    M.N(:S, \"S#{N}\") if @N && $M\n    N.M { |M| M.N }\n    @N ||= M[9]\n  end\nend\n",
+        "# C\nclass T < N\n  def N(M, N: 9)\n    M.M(:S, \"SS#{N}\") unless @N || $M\n    N&.N { |M| M.M }\n    @N ||= N[9] + 'S'\n  end\nend\n",
     ),
     (
         Language::Php,

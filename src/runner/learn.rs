@@ -5,14 +5,16 @@
 //! not tried again; what was decided while learning was off is never read. A dismissed finding about security or
 //! correctness teaches nothing: knowledge hides no such thing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use thiserror::Error;
 
 use super::Runner;
-use crate::domain::{Actor, Disposition, Finding, FindingId, FindingStatus, Fix, FixStatus, Kind, LineRange, RunId};
+use crate::domain::{
+    Actor, Disposition, Finding, FindingId, FindingStatus, Fix, FixStatus, Kind, LineRange, PatternId, RunId,
+};
 use crate::git::GitError;
 use crate::knowledge::abstraction::{edits, place};
 use crate::knowledge::cache::{Cache, Happened, Learned, Observation, Outcome};
@@ -84,6 +86,29 @@ impl Runner {
             self.store.learned(lessons.end)?;
         }
         Ok(taught)
+    }
+
+    /// That code of a run matched patterns just now; in the worker's log when it cannot be kept.
+    pub(super) fn remember_matches(&self, run: &RunId) {
+        if !self.settings.learning.enabled {
+            return;
+        }
+        let findings = match self.store.output(run) {
+            Ok(output) => output.map(|output| output.findings).unwrap_or_default(),
+            Err(error) => return tracing::warn!(%run, %error, "which patterns matched is not known"),
+        };
+        let mut matched: HashMap<Language, Vec<PatternId>> = HashMap::new();
+        for finding in &findings {
+            if let Some((pattern, language)) = raised_by(finding) {
+                matched.entry(language).or_default().push(pattern.clone());
+            }
+        }
+        let (cache, now) = (Cache::open(&self.paths.knowledge), self.ambient.now());
+        for (language, patterns) in matched {
+            if let Err(error) = cache.matched(language, &patterns, now) {
+                tracing::warn!(%error, "that patterns matched is not kept");
+            }
+        }
     }
 
     /// As [`Runner::learn`], for a worker: says what goes wrong in its log only.
@@ -222,10 +247,7 @@ impl<'a> Lesson<'a> {
 
     /// What a finding that knowledge raised came to.
     fn outcome(&mut self, finding: &Finding, outcome: Outcome) {
-        let Some(pattern) = &finding.pattern else { return };
-        let Some(language) = Language::detect(&finding.repo_relative_path, finding.quoted_code.as_bytes()) else {
-            return;
-        };
+        let Some((pattern, language)) = raised_by(finding) else { return };
         self.outcomes.push(Happened {
             language,
             pattern: pattern.clone(),
@@ -233,6 +255,12 @@ impl<'a> Lesson<'a> {
             source: finding.finding_id.to_string(),
         });
     }
+}
+
+/// The pattern for which a finding was raised, and of which language it is.
+fn raised_by(finding: &Finding) -> Option<(&PatternId, Language)> {
+    let language = Language::detect(&finding.repo_relative_path, finding.quoted_code.as_bytes())?;
+    Some((finding.pattern.as_ref()?, language))
 }
 
 /// Kinds of which no false alarm is learned.

@@ -190,9 +190,11 @@ impl<'a> Worker<'a> {
         self.phase(RunStatus::Resolving)?;
         self.timings.resolve_ms += milliseconds(reviewed, self.now());
         let status = outcome.status;
-        self.runner.conclude(&run, outcome, self.timings)?;
+        let concluded = self.runner.conclude(&run, outcome, self.timings)?;
         self.buffer.push(RunEvent::Finished { status });
-        self.flush()
+        self.flush()?;
+        self.runner.remember_matches(&concluded.run_id);
+        Ok(())
     }
 
     /// Copies what an earlier run of the same content has recorded. A copy that was cut short is continued.

@@ -11,6 +11,7 @@ use super::filter::{self, Filter, Known};
 use super::fixes::{FixOrder, Fixes};
 use super::glyphs::Glyphs;
 use super::keymap::{Context, Keymap};
+use super::knowledge::{Knowledge, Order};
 use super::layout::{self, Layout};
 use super::line::LineEdit;
 use super::live::Mode;
@@ -105,6 +106,7 @@ pub enum Question {
     /// Ends this run.
     Cancel(String),
     Fix(FixOrder),
+    Knowledge(Order),
 }
 
 /// A list to choose from.
@@ -169,6 +171,12 @@ pub enum PromptKind {
     Range,
     /// For how long nothing is to begin by itself.
     Snooze,
+    /// With the filter of knowledge to go back to.
+    Patterns {
+        before: String,
+    },
+    /// Where knowledge is written to.
+    Export,
 }
 
 /// Where the cockpit is.
@@ -278,6 +286,8 @@ pub struct App {
     /// What is shown could be other by now: read it again, and show it until the answer is here.
     pub stale: bool,
 
+    /// Over the panes, and below what is in front.
+    pub knowledge: Option<Box<Knowledge>>,
     pub overlay: Overlay,
     pub search: String,
     pub count: Option<Count>,
@@ -365,6 +375,7 @@ impl App {
             portion: Portion::Sent,
             loading: None,
             stale: false,
+            knowledge: None,
             overlay: Overlay::None,
             search: String::new(),
             count: None,
@@ -435,6 +446,7 @@ impl App {
     /// Which keys apply.
     pub fn context(&self) -> Context {
         match &self.overlay {
+            Overlay::None if self.knowledge.is_some() => Context::Knowledge,
             Overlay::None => match self.focus {
                 Pane::Runs => Context::Runs,
                 Pane::Findings => Context::Findings,

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use jiff::tz::TimeZone;
 
 use super::fixes::{FixOrder, FixPlan, Fixes};
+use super::knowledge::Order;
 use super::load::Loader;
+use super::load_knowledge::{self, Librarian};
 use super::message::{Asked, Command, Message, Subject, Tab, TriageLine, TriageOrder};
 use super::terminal::Mailbox;
 use crate::config::Ambient;
@@ -39,6 +41,7 @@ pub struct Effects {
     control: Sender<Ask>,
     filter: Sender<Command>,
     stats: Sender<Arc<View>>,
+    knowledge: Sender<(Order, Arc<View>)>,
 }
 
 /// A selection has come to rest when it has not moved for so long: well below what a person waits for.
@@ -76,6 +79,7 @@ impl Effects {
         messages: Mailbox,
     ) -> Self {
         let written = Arc::new(AtomicU64::new(0));
+        let librarian = Librarian::new(&runner);
         let (store, counted) = (runner.store.clone(), runner.store.clone());
         let (reader, reads) = channel();
         let (writer, orders) = channel();
@@ -105,7 +109,10 @@ impl Effects {
         let (stats, views) = channel();
         let send = messages.clone();
         worker("stats", messages.clone(), move || count(&counted, &zone, &views, &send));
-        let effects = Self { messages, reader, writer, runner: asker, control, filter, stats };
+        let (knowledge, orders) = channel();
+        let send = messages.clone();
+        worker("knowledge", messages.clone(), move || load_knowledge::serve(&librarian, &orders, &send));
+        let effects = Self { messages, reader, writer, runner: asker, control, filter, stats, knowledge };
         effects.give(&effects.runner, Ask::Reconcile);
         effects
     }
@@ -120,6 +127,7 @@ impl Effects {
             Command::LoadReported { run } => self.give(&self.reader, Read::Reported { run }),
             command @ Command::Filter { .. } => self.give(&self.filter, command),
             Command::Stats(view) => self.give(&self.stats, view),
+            Command::Knowledge(order) => self.give(&self.knowledge, (order, Arc::clone(view))),
             Command::Triage(order) => self.give(&self.writer, order),
             Command::Review(scope) => self.give(&self.runner, Ask::Review(scope)),
             Command::Cancel(run) => self.give(&self.control, Ask::Cancel(run)),

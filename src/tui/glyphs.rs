@@ -2,6 +2,7 @@
 
 use super::live::Mode;
 use crate::domain::{FindingStatus, RunStatus};
+use crate::knowledge::pattern::{Origin, Stance};
 
 /// A set of signs, each one column wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +115,25 @@ impl Glyphs {
             Mode::Waiting | Mode::HeldUp => ("◌", "."),
             Mode::Stalled => ("!", "!"),
             Mode::Paused => ("‖", "="),
+        };
+        if self.ascii { ascii } else { unicode }
+    }
+
+    /// What a pattern says of code like it.
+    pub fn stance(&self, stance: Stance) -> &'static str {
+        let (unicode, ascii) = match stance {
+            Stance::Mistake => ("✗", "x"),
+            Stance::FalseAlarm => ("⊘", "o"),
+        };
+        if self.ascii { ascii } else { unicode }
+    }
+
+    /// Where a pattern came from: what was learned here has no sign.
+    pub fn origin(&self, origin: Origin) -> &'static str {
+        let (unicode, ascii) = match origin {
+            Origin::Learned => (" ", " "),
+            Origin::Base => ("◆", "b"),
+            Origin::Imported => ("↓", "i"),
         };
         if self.ascii { ascii } else { unicode }
     }

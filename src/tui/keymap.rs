@@ -20,6 +20,7 @@ pub enum Context {
     Files,
     Detail,
     Stats,
+    Knowledge,
     Menu,
     Confirm,
     Prompt,
@@ -27,13 +28,14 @@ pub enum Context {
 }
 
 impl Context {
-    const ALL: [(Self, &'static str); 10] = [
+    const ALL: [(Self, &'static str); 11] = [
         (Self::Global, "global"),
         (Self::Runs, "runs"),
         (Self::Findings, "findings"),
         (Self::Files, "files"),
         (Self::Detail, "detail"),
         (Self::Stats, "stats"),
+        (Self::Knowledge, "knowledge"),
         (Self::Menu, "menu"),
         (Self::Confirm, "confirm"),
         (Self::Prompt, "prompt"),
@@ -41,7 +43,7 @@ impl Context {
     ];
 
     fn falls_back(self) -> bool {
-        matches!(self, Self::Runs | Self::Findings | Self::Files | Self::Detail | Self::Stats)
+        matches!(self, Self::Runs | Self::Findings | Self::Files | Self::Detail | Self::Stats | Self::Knowledge)
     }
 }
 
@@ -87,7 +89,8 @@ actions! {
         Ledger "ledger" "ledger" "what an assistant is told",
         LeftOut "left_out" "left out" "context: what was sent, what was not",
         Stats "stats" "stats" "figures: cost, fate, precision",
-        Unfold "unfold" "unfold" "show or hide superseded runs",
+        Knowledge "knowledge" "knowledge" "what reviews have taught",
+        Unfold "unfold" "unfold" "fold or unfold runs, a language",
         Zoom "zoom" "zoom" "this pane alone, and back",
     }
     "Decide" {
@@ -104,6 +107,12 @@ actions! {
     "Find" {
         Filter "filter" "filter" "filter by status, kind, path, text",
         Search "search" "search" "search",
+    }
+    "Knowledge" {
+        Mute "mute" "mute" "mute the pattern, or use it again",
+        Forget "forget" "forget" "forget the pattern for good (asks)",
+        Export "export" "export" "write what was learned to a file",
+        Reload "reload" "reload" "read it again",
     }
     "Act" {
         Review "review" "review" "review: choose a scope",
@@ -314,10 +323,10 @@ impl Keymap {
         self.keys_of(context, action).first().copied()
     }
 
-    /// Every key of an action in the contexts of panes, for the help.
+    /// Every key of an action in the contexts of panes and of knowledge, for the help.
     pub fn all_keys_of(&self, action: Action) -> Vec<Key> {
         let mut keys: Vec<Key> = Vec::new();
-        for context in [Context::Runs, Context::Findings, Context::Files, Context::Detail] {
+        for context in [Context::Runs, Context::Findings, Context::Files, Context::Detail, Context::Knowledge] {
             for key in self.keys_of(context, action) {
                 if !keys.contains(&key) {
                     keys.push(key);
@@ -383,6 +392,12 @@ mod tests {
             (Context::Findings, "w", A::Watch),
             (Context::Runs, "W", A::Snooze),
             (Context::Runs, "L", A::Ledger),
+            (Context::Runs, "K", A::Knowledge),
+            (Context::Knowledge, "m", A::Mute),
+            (Context::Knowledge, "D", A::Forget),
+            (Context::Knowledge, "x", A::Forget),
+            (Context::Knowledge, "e", A::Export),
+            (Context::Knowledge, "r", A::Reload),
             (Context::Runs, "y", A::Copy),
             (Context::Runs, "e", A::Edit),
             (Context::Runs, "z", A::Zoom),

@@ -52,6 +52,27 @@ impl Layout {
     }
 }
 
+/// Two columns with a rule between them: first column and width of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Columns {
+    pub left: (u16, u16),
+    pub divider: u16,
+    pub right: (u16, u16),
+}
+
+/// Room between neighbours: one column at the edges, a rule with a blank on both sides between the columns.
+const MARGIN: u16 = 1;
+
+/// Two columns of a screen with the rule at `divider`.
+pub fn beside(columns: u16, divider: u16) -> Columns {
+    let right = divider + 1 + 2 * MARGIN;
+    Columns {
+        left: (MARGIN, divider.saturating_sub(2 * MARGIN)),
+        divider,
+        right: (right, columns.saturating_sub(right + MARGIN)),
+    }
+}
+
 /// The layout for a screen.
 pub fn of(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> Layout {
     let roomy = rows >= 30;
@@ -71,13 +92,11 @@ pub fn of(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> Lay
         files: None,
         detail: None,
     };
-    // Room between neighbours: one column at the edges, a rule with a blank on both sides between the columns.
-    let margin = 1;
     let area = |x: u16, y: u16, width: u16, height: u16| PaneArea {
         title: Rect::new(x, y, width, 1.min(height)),
         body: Rect::new(x, y + 1, width, height.saturating_sub(1)),
     };
-    let full = area(margin, top, columns.saturating_sub(2 * margin), height);
+    let full = area(MARGIN, top, columns.saturating_sub(2 * MARGIN), height);
     let mut put = |pane: Pane, area: PaneArea| match pane {
         Pane::Runs => layout.runs = Some(area),
         Pane::Findings => layout.findings = Some(area),
@@ -88,17 +107,15 @@ pub fn of(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> Lay
         put(focus, full);
         return layout;
     }
-    let left = if columns >= WIDE { (columns * 48 / 100).min(100) } else { (columns * 44 / 100).max(34) };
-    let right = left + 1;
-    let gap = 2;
-    let mut detail = area(right + gap, top, columns.saturating_sub(right + gap + margin), height);
+    let divider = if columns >= WIDE { (columns * 48 / 100).min(100) } else { (columns * 44 / 100).max(34) };
+    let Columns { left: (x, width), divider, right } = beside(columns, divider);
+    let mut detail = area(right.0, top, right.1, height);
     if roomy {
         // A blank line below the tabs.
         detail.body.y += 1;
         detail.body.height = detail.body.height.saturating_sub(1);
     }
     put(Pane::Detail, detail);
-    let width = left.saturating_sub(margin + 1);
     if columns >= WIDE && height >= THREE_LISTS {
         // A blank line between the panes where there is room for it.
         let air = u16::from(roomy);
@@ -106,13 +123,13 @@ pub fn of(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> Lay
         let runs = (rest / 4).max(4);
         let files = (rest / 4).max(4);
         let findings = rest.saturating_sub(runs + files);
-        put(Pane::Runs, area(margin, top, width, runs));
-        put(Pane::Findings, area(margin, top + runs + air, width, findings));
-        put(Pane::Files, area(margin, top + runs + findings + 2 * air, width, files));
+        put(Pane::Runs, area(x, top, width, runs));
+        put(Pane::Findings, area(x, top + runs + air, width, findings));
+        put(Pane::Files, area(x, top + runs + findings + 2 * air, width, files));
     } else {
-        put(list, area(margin, top, width, height));
+        put(list, area(x, top, width, height));
     }
-    layout.divider = Some(Rect::new(left, top, 1, height));
+    layout.divider = Some(Rect::new(divider, top, 1, height));
     layout
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::filter::{Filter, Known};
 use super::fixes::{FixOrder, FixPlan, Fixes};
 use super::input::Input;
+use super::knowledge::{Library, Order, Outcome};
 use super::loaded::Loaded;
 use crate::domain::{Disposition, FindingId, FindingStatus, Fix, RunId, Scope};
 use crate::ledger::metrics::Metrics;
@@ -62,6 +63,10 @@ pub enum Message {
     },
     /// The figures of the store.
     Stats(Result<Arc<Metrics>, String>),
+    /// The patterns as they are now.
+    Knowledge(Arc<Library>),
+    /// What came of an order about them.
+    KnowledgeDone(Outcome),
     /// A review was asked for: the decision in words, and the run that stands for it.
     Requested(Result<Asked, String>),
     Cancelled {
@@ -130,6 +135,7 @@ pub enum Command {
     },
     /// Count what a view and the files beside it tell.
     Stats(Arc<View>),
+    Knowledge(Order),
     Triage(TriageOrder),
     Review(Option<Scope>),
     Cancel(RunId),

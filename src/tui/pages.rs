@@ -2,6 +2,7 @@
 
 mod context;
 mod fix;
+mod knowledge;
 mod run;
 mod stats;
 mod turns;
@@ -15,6 +16,7 @@ use super::filter::DEFAULT;
 use super::loaded::{Diff, Excerpt, FindingPage, LedgerText, Loaded, Side, Spans};
 use super::message::{Subject, Tab};
 use super::theme::Role;
+pub use knowledge::knowledge;
 pub use stats::stats;
 
 pub use crate::report::figures::{brief, dollars, thousands};

@@ -3,6 +3,8 @@
 mod context;
 mod fix;
 mod flow;
+mod knowledge;
+mod librarian;
 mod life;
 mod screens;
 mod stats;

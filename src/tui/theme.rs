@@ -100,6 +100,14 @@ impl Role {
         }
     }
 
+    pub fn of_stance(stance: crate::knowledge::pattern::Stance) -> Self {
+        use crate::knowledge::pattern::Stance as S;
+        match stance {
+            S::Mistake => Self::Warn,
+            S::FalseAlarm => Self::Accent,
+        }
+    }
+
     pub fn of_run(status: crate::domain::RunStatus) -> Self {
         use crate::domain::RunStatus as S;
         match status {

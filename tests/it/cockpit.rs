@@ -464,3 +464,51 @@ fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
     assert_eq!(cockpit.end(), 0);
     cockpit.assert_restored();
 }
+
+#[test]
+fn knowledge_is_muted_exported_and_forgotten_from_the_keyboard() {
+    let test = repository();
+    let (broken, fixed) = ("FUNCTION_NAME ( NUMBER )", "FUNCTION_NAME_2 ( NUMBER )");
+    let id = revdeck::domain::PatternId::of("python", broken, fixed);
+    let pattern = serde_json::json!({
+        "id": id.as_str(), "language": "python", "stance": "mistake", "edit": "wrong_call", "kind": "CORRECTNESS",
+        "broken": broken, "fixed": fixed, "evidence": "addressed",
+        "counts": { format!("m_{:026}", 1): { "frequency": 30, "successes": 8, "failures": 1 } },
+        "first_seen": "2026-01-01T00:00:00Z", "last_seen": "2026-02-01T00:00:00Z",
+    });
+    let file = test.home().with_file_name("theirs.json");
+    let shared = serde_json::json!({ "version": 1, "patterns": [pattern] });
+    std::fs::write(&file, shared.to_string()).expect("written");
+    assert!(test.revdeck(&["knowledge", "import", file.to_str().expect("text")]).status.success());
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let shown = || {
+        let output = test.revdeck(&["knowledge", "show", id.as_str(), "--format", "json"]);
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).ok().map(|shown| shown["pattern"]["muted"].clone())
+    };
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("History");
+    cockpit.press("K");
+    cockpit.wait("its page", |screen| screen.contains("+ FUNCTION_NAME_2 ( NUMBER )") && screen.contains("89 %"));
+    cockpit.press("e");
+    cockpit.wait_for("~/revdeck-knowledge.json");
+    cockpit.press("\r");
+    cockpit.wait_for("1 pattern in ");
+    let exported = std::fs::read_to_string(test.home().with_file_name("revdeck-knowledge.json")).expect("an export");
+    assert!(exported.contains(id.as_str()), "{exported}");
+    cockpit.press("m");
+    cockpit.wait_for("muted: it is not used");
+    assert_eq!(shown(), Some(true.into()), "it is stored when the screen says so");
+    assert_silent(&cockpit);
+    cockpit.press("D");
+    cockpit.wait_for("Forget this pattern for good?");
+    cockpit.press("y");
+    cockpit.wait("a list without it", |screen| {
+        screen.contains("forgotten: it is neither") && !screen.contains("FUNCTION_NAME_2 ( NUMBER )")
+    });
+    assert_eq!(shown(), None);
+    cockpit.press("K");
+    cockpit.wait_for("History");
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+}

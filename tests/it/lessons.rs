@@ -72,6 +72,6 @@ fn learned_patterns_are_measured_on_the_fixes_of_a_repository() {
         (&12.into(), &4.into(), &0.into()),
         "{measured:#}"
     );
-    let all = |ranking: usize| source["rows"][ranking]["by_size"][0]["rate"].as_f64().expect("a rate");
+    let all = |ranking: usize| source["rows"][ranking]["figures"][0]["rate"].as_f64().expect("a rate");
     assert!((all(0) - 1.0).abs() < 1e-9 && all(3) < 0.1, "{measured:#}");
 }

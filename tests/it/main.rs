@@ -16,6 +16,7 @@ mod learning;
 mod lessons;
 mod life;
 mod llm;
+mod mine;
 mod reconcile;
 mod regressions;
 mod replay;

@@ -12,7 +12,7 @@ use crate::cli::session::{self, Invocation};
 use crate::config::Texts;
 use crate::git::Repo;
 use crate::knowledge::evaluate::cases::{Cases, Part};
-use crate::knowledge::evaluate::{EvaluateError, KEPT, Measured, PLACES, Plan, Row, SIZES, evaluate};
+use crate::knowledge::evaluate::{EvaluateError, Hits, KEPT, Measured, PLACES, Plan, Row, SIZES, evaluate};
 use crate::provider::builtin::language::Language;
 use crate::report::{Look, Paint, Table, json};
 
@@ -29,7 +29,8 @@ Solutions/N.txt with the number of the buggy line, in one folder or in several n
 
 Patterns are learned from the earlier part (all numbered folders but the last, or three quarters of the fixes by time), and \
 asked about the later one. Beside them stand chance (5 different lines of code drawn blindly) and a plain trigram model \
-trained on the earlier files. The leak rate is the share of learned patterns with an identifier or a literal that is not in \
+trained on the earlier files. Patterns are about statements and expressions: the fixes of these are told beside all, which \
+have imports, packages and heads of classes and functions among them; with a stricter chance for them. The leak rate is the share of learned patterns with an identifier or a literal that is not in \
 the published lists.";
 
 /// Arguments of `knowledge evaluate`.
@@ -40,7 +41,7 @@ pub struct Arguments {
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
     /// The language of the tasks in a folder
-    #[arg(long, value_name = "NAME", default_value = "java", value_parser = language)]
+    #[arg(long, value_name = "NAME", default_value = "java", value_parser = super::parse_language)]
     language: Language,
     /// Learn from so many fixes at most, spread evenly
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
@@ -56,14 +57,6 @@ pub struct Arguments {
     validation: bool,
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
-}
-
-fn language(name: &str) -> Result<Language, String> {
-    let known = || Language::ALL.map(Language::name).join(", ");
-    Language::ALL
-        .into_iter()
-        .find(|language| language.name() == name)
-        .ok_or_else(|| format!("it is none of {}", known()))
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
@@ -104,17 +97,19 @@ fn cases(source: &Path, arguments: &Arguments) -> Result<Cases, EvaluateError> {
 }
 
 /// The rankings by name.
-fn rows(measured: &Measured) -> [(String, &Row); 4] {
+fn rows(measured: &Measured) -> [(String, &Row); 5] {
     [
         ("learned patterns".to_owned(), &measured.patterns),
         (format!("the {KEPT} most frequent"), &measured.kept),
         ("trigrams".to_owned(), &measured.trigrams),
         ("chance".to_owned(), &measured.chance),
+        ("chance among statements".to_owned(), &measured.chance_of_statements),
     ]
 }
 
-fn sizes() -> Vec<String> {
-    let mut names = vec![format!("under {}", SIZES[0])];
+/// Of which fixes the columns are; the sizes are lines of code, of the fixes of statements.
+fn names() -> Vec<String> {
+    let mut names = vec!["all".to_owned(), "statements".to_owned(), format!("under {} lines", SIZES[0])];
     names.extend(SIZES.windows(2).map(|pair| format!("{}-{}", pair[0], pair[1] - 1)));
     names.push(format!("{} and more", SIZES[SIZES.len() - 1]));
     names
@@ -137,8 +132,7 @@ fn as_text(look: &Look, source: &str, measured: &Measured) -> String {
         measured.unread,
     );
     let mut table = Table::default();
-    let head = [format!("top {PLACES}"), "all files".to_owned()].into_iter().chain(sizes());
-    let head: Vec<String> = head.collect();
+    let head: Vec<String> = std::iter::once(format!("top {PLACES} places")).chain(names()).collect();
     table.row(head.iter().map(|word| (Paint::Faint, word.as_str())));
     let cases: Vec<String> = columns(&measured.chance).iter().map(|hits| hits.cases.to_string()).collect();
     table.row(std::iter::once((Paint::Faint, "cases")).chain(cases.iter().map(|count| (Paint::Faint, count.as_str()))));
@@ -158,24 +152,23 @@ fn as_text(look: &Look, source: &str, measured: &Measured) -> String {
     said
 }
 
-fn columns(row: &Row) -> Vec<crate::knowledge::evaluate::Hits> {
-    std::iter::once(row.all).chain(row.by_size).collect()
+fn columns(row: &Row) -> Vec<Hits> {
+    [row.all, row.statements].into_iter().chain(row.by_size).collect()
 }
 
 fn as_json(measured: &[(String, Measured)]) -> Value {
     let one = |(source, measured): &(String, Measured)| {
         let row = |(name, row): (String, &Row)| {
             let chance = columns(&measured.chance);
-            let names = std::iter::once("all".to_owned()).chain(sizes());
-            let columns = names.zip(columns(row)).zip(chance).map(|((size, hits), chance)| {
+            let columns = names().into_iter().zip(columns(row)).zip(chance).map(|((name, hits), chance)| {
                 json!({
-                    "code_lines": size,
+                    "fixes": name,
                     "cases": hits.cases,
                     "rate": hits.rate(),
                     "times_chance": if chance.hits > 0.0 { json!(hits.hits / chance.hits) } else { Value::Null },
                 })
             });
-            json!({ "ranking": name, "by_size": columns.collect::<Vec<_>>() })
+            json!({ "ranking": name, "figures": columns.collect::<Vec<_>>() })
         };
         let learned = measured.learned;
         json!({

@@ -6,7 +6,7 @@ use super::marks::Marks;
 use super::pieces::{Piece, pieces};
 use super::sites::is_site;
 use super::walk::{Numbers, write};
-use super::{Detail, LearnedEdit, says_something};
+use super::{Detail, LearnedEdit, is_bracket, says_something};
 use crate::domain::LineRange;
 use crate::knowledge::form::{Form, Placeholder, Token};
 use crate::knowledge::gate;
@@ -146,7 +146,8 @@ fn forms(old: &Marks<'_, '_>, new: &Marks<'_, '_>, pair: &Pair, detail: Detail) 
 }
 
 /// Whether the two differ in something that they tell: not only in which expression, block or arguments are meant, nor in a
-/// name or a literal that is another one now, and neither of which stands elsewhere in the forms.
+/// name or a literal that is another one now, and neither of which stands elsewhere in the forms. Where nothing stays, code
+/// was replaced and no mistake mended.
 fn is_worth_learning(broken: &Form, fixed: &Form) -> bool {
     let (old, new) = (broken.tokens(), fixed.tokens());
     let is_untold = |before: &Token, after: &Token| match (before, after) {
@@ -157,5 +158,8 @@ fn is_worth_learning(broken: &Form, fixed: &Form) -> bool {
         _ => false,
     };
     let is_same = |(before, after): (&Token, &Token)| before == after || is_untold(before, after);
-    says_something(broken) && (old.len() != new.len() || !old.iter().zip(new).all(is_same))
+    let stays = |token: &Token| !is_bracket(token) && new.contains(token);
+    says_something(broken)
+        && (new.is_empty() || old.iter().any(stays))
+        && (old.len() != new.len() || !old.iter().zip(new).all(is_same))
 }

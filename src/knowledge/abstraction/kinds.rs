@@ -221,7 +221,13 @@ fn own(language: Language) -> (Table, &'static [&'static str]) {
         Language::Rust => {
             (&[(BLOCK, "field_initializer_list"), (STATEMENT, "match_expression")], &["match_expression"])
         }
-        Language::CSharp => (&[(TYPE, "attribute")], &["global_statement", "variable_declaration"]),
+        Language::CSharp => (
+            &[
+                (TYPE, "attribute"),
+                (COMMENT, "preproc_pragma preproc_region preproc_endregion preproc_line preproc_nullable"),
+            ],
+            &["global_statement", "variable_declaration"],
+        ),
         Language::Ruby => (&[(EXPRESSION | MEMBER, "scope_resolution")], &["subshell"]),
         _ => (&[], &[]),
     }

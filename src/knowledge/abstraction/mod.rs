@@ -60,14 +60,15 @@ pub struct LearnedEdit {
 pub fn says_something(form: &Form) -> bool {
     /// Own: `FUNCTION_NAME ( VARIABLE , VARIABLE_2 )` and more.
     const LONG: usize = 6;
-    let says = |token: &Token| match token {
-        Token::Kept(text) => {
-            !matches!(&**text, "(" | ")" | "[" | "]" | "{" | "}" | "," | ";" | "." | ":" | "::" | "$" | "->")
-        }
-        Token::Hole { .. } => false,
-    };
+    let says = |token: &Token| matches!(token, Token::Kept(_)) && !is_bracket(token);
     let count = form.tokens().len();
     count >= MIN_TOKENS && (count >= LONG || form.tokens().iter().any(says))
+}
+
+/// Whether a token only holds others together.
+fn is_bracket(token: &Token) -> bool {
+    const BRACKETS: &[&str] = &["(", ")", "[", "]", "{", "}", ",", ";", ".", ":", "::", "$", "->"];
+    matches!(token, Token::Kept(text) if BRACKETS.contains(&&**text))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::EvaluateError;
 use crate::git::Repo;
+use crate::knowledge::mine::{MAX_FILES, is_fix};
 use crate::provider::builtin::language::Language;
 
 /// Larger files are no cases, in bytes: nobody wrote them by hand.
@@ -80,7 +81,7 @@ impl Cases {
         let is_code = |path: &str| Language::detect(path, b"").is_some();
         for ancestor in repo.ancestors(tip, commits)? {
             let [parent] = ancestor.parents.as_slice() else { continue };
-            if !repo.message(&ancestor.commit).is_some_and(|message| says_fix(&message)) {
+            if !repo.commit_message(&ancestor.commit).is_ok_and(|(message, _)| is_fix(&message)) {
                 continue;
             }
             for change in repo.past(&ancestor.commit, MAX_FILES, &is_code)? {
@@ -135,16 +136,6 @@ impl Cases {
             }
         }
     }
-}
-
-/// Commits that change more files are no fixes of one thing.
-const MAX_FILES: usize = 10;
-
-fn says_fix(message: &str) -> bool {
-    let subject = message.lines().next().unwrap_or("").to_lowercase();
-    subject
-        .split(|c: char| !c.is_alphanumeric())
-        .any(|word| matches!(word, "fix" | "fixes" | "fixed" | "bug" | "bugfix"))
 }
 
 fn bounded(path: &Path) -> Option<Vec<u8>> {

@@ -46,6 +46,16 @@ pub fn code_lines(source: &Source<'_>) -> Vec<u32> {
     lines
 }
 
+/// The lines on which a statement or an expression begins that has a form, in order. What is on the others is no pattern's
+/// to tell: imports, packages, heads of classes and functions, fields without a value, brackets.
+pub fn statement_lines(source: &Source<'_>) -> Vec<u32> {
+    let mut lines = Vec::new();
+    sites(source, None, &mut |site| lines.push(site.lines.start));
+    lines.sort_unstable();
+    lines.dedup();
+    lines
+}
+
 /// What a form is looked up by: equal forms of two languages are two.
 pub fn key(language: Language, digest: u64) -> u64 {
     let name = language.name().bytes();

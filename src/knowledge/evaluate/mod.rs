@@ -9,7 +9,10 @@
 //! - *trigrams*: the lines that surprise a model of three tokens most, trained on the files of the learning part;
 //! - *1,000 patterns*: only as many as a language's store keeps, the most frequent ones.
 //!
-//! A small file cannot tell much: of twenty lines chance has a quarter. So all figures are told by size of file as well.
+//! A pattern is about statements and expressions. Of public fixes of one line many are none of them: imports, packages,
+//! heads of classes and functions. So all figures are told of all fixes and of those of statements, where a stricter
+//! chance stands beside: five of the lines on which a statement or an expression begins. And a small file cannot tell much:
+//! of twenty lines chance has a quarter. So those of statements are told by size of file as well.
 //!
 //! Invariants: nothing of the later part is learned from; a later case is passed over when its file before or after, or its
 //! pair of lines, is in the earlier part; equal sources give equal figures.
@@ -25,7 +28,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use self::cases::{Case, Cases};
-use self::file::{FormNumber, code_lines, forms, key, tokens};
+use self::file::{FormNumber, code_lines, forms, key, statement_lines, tokens};
 use self::ngram::{NumberMap, Trigrams};
 use self::weigh::Weights;
 use super::abstraction::{edits, form_digest};
@@ -87,18 +90,29 @@ impl Hits {
     }
 }
 
-/// The figures of one ranking: of all cases, and by size of file in the order of [`SIZES`], smaller than the first of them
-/// first.
+/// The figures of one ranking: of all cases, of those whose line begins a statement or an expression, and of these by size
+/// of file in the order of [`SIZES`], smaller than the first of them first.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Row {
     pub all: Hits,
+    pub statements: Hits,
     pub by_size: [Hits; SIZES.len() + 1],
 }
 
+/// A later case: lines of code in its file, and what its line is.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    lines: usize,
+    is_statement: bool,
+}
+
 impl Row {
-    fn add(&mut self, lines: usize, hits: f64) {
+    fn add(&mut self, asked: Asked, hits: f64) {
         self.all.add(hits);
-        self.by_size[SIZES.partition_point(|size| *size <= lines)].add(hits);
+        if asked.is_statement {
+            self.statements.add(hits);
+            self.by_size[SIZES.partition_point(|size| *size <= asked.lines)].add(hits);
+        }
     }
 }
 
@@ -127,6 +141,8 @@ pub struct Measured {
     pub kept: Row,
     pub trigrams: Row,
     pub chance: Row,
+    /// Five of the lines on which a statement or an expression begins.
+    pub chance_of_statements: Row,
 }
 
 /// Measures one source. `progress` is told of what is done, now and then.
@@ -134,14 +150,14 @@ pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)
     let earlier = spread(cases.earlier(), plan.learn);
     let later = spread(cases.later(), plan.ask);
     let (book, seen) = Book::learn(cases, &earlier, progress);
-    let mut learned = Learned { fixes: earlier.len(), ..book.learned };
-    let all = Known::new(&book.patterns);
-    let kept = Known::new(&book.patterns[..KEPT.min(book.patterns.len())]);
-    (learned.patterns, learned.forms) = (book.patterns.len(), all.numbers.len());
+    let mut all = Known::new(&book.patterns);
+    let mut kept = Known::new(&book.patterns[..KEPT.min(book.patterns.len())]);
+    let (patterns, forms) = (book.patterns.len(), all.numbers.len());
+    let learned = Learned { fixes: earlier.len(), patterns, forms, ..book.learned };
     drop(book);
-    let (mut all, mut kept) = (all, kept);
     weigh(cases, &earlier, &mut [&mut all, &mut kept], progress);
-    let trigrams = train(cases, &spread(cases.earlier(), plan.trigram_files.min(plan.learn)), progress);
+    let files: Vec<usize> = spread(0..earlier.len(), plan.trigram_files).into_iter().map(|at| earlier[at]).collect();
+    let trigrams = train(cases, &files, progress);
 
     let mut measured = Measured {
         learned,
@@ -151,6 +167,7 @@ pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)
         kept: Row::default(),
         trigrams: Row::default(),
         chance: Row::default(),
+        chance_of_statements: Row::default(),
     };
     let mut asked = 0;
     let ask = |parsers: &mut Parsers, case: Case| asked_about(parsers, &case, &seen, [&all, &kept], &trigrams);
@@ -158,11 +175,15 @@ pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)
         match answer {
             Answer::Shared => measured.shared += 1,
             Answer::Unread => measured.unread += 1,
-            Answer::Asked { lines, patterns, kept, trigrams } => {
-                measured.patterns.add(lines, f64::from(u8::from(patterns)));
-                measured.kept.add(lines, f64::from(u8::from(kept)));
-                measured.trigrams.add(lines, f64::from(u8::from(trigrams)));
-                measured.chance.add(lines, (PLACES as f64 / lines as f64).min(1.0));
+            Answer::Asked { asked, statements, patterns, kept, trigrams } => {
+                let hit = |is_hit: bool| f64::from(u8::from(is_hit));
+                let five_of = |lines: usize| (PLACES as f64 / lines as f64).min(1.0);
+                measured.patterns.add(asked, hit(patterns));
+                measured.kept.add(asked, hit(kept));
+                measured.trigrams.add(asked, hit(trigrams));
+                measured.chance.add(asked, five_of(asked.lines));
+                let blind = if asked.is_statement { five_of(statements) } else { 0.0 };
+                measured.chance_of_statements.add(asked, blind);
             }
         }
         asked += 1;
@@ -347,9 +368,10 @@ fn train(cases: &Cases, numbers: &[usize], progress: &mut dyn FnMut(&str, usize)
 enum Answer {
     Shared,
     Unread,
-    /// Whether each ranking has the line among its first places; `lines` are those of code.
+    /// Whether each ranking has the line among its first places; `statements` are the lines on which some begin.
     Asked {
-        lines: usize,
+        asked: Asked,
+        statements: usize,
         patterns: bool,
         kept: bool,
         trigrams: bool,
@@ -376,7 +398,10 @@ fn asked_about(parsers: &mut Parsers, case: &Case, seen: &Seen, known: [&Known; 
         lines.into_iter().map(|(line, (sum, count))| (sum / count as f64, line)).collect();
     surprising.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
     let trigrams = surprising.iter().take(PLACES).any(|(_, line)| *line == case.line);
-    Answer::Asked { lines: code.len(), patterns: points_at(known[0]), kept: points_at(known[1]), trigrams }
+    let statements = statement_lines(&source);
+    let asked = Asked { lines: code.len(), is_statement: statements.binary_search(&case.line).is_ok() };
+    let [patterns, kept] = known.map(points_at);
+    Answer::Asked { asked, statements: statements.len(), patterns, kept, trigrams }
 }
 
 #[cfg(test)]
@@ -421,15 +446,16 @@ mod tests {
         // One that is in both parts.
         let copy = |name: &str| {
             let (from, to) = (format!("Dataset1/{name}/0.txt"), format!("Dataset2/{name}/0.txt"));
-            fs::copy(folder.path().join(from), folder.path().join(to)).expect("a copy");
+            fs::copy(folder.path().join(from), folder.path().join(to)).map(drop).expect("a copy");
         };
-        let _ = ["Tasks", "Solutions"].map(copy);
+        ["Tasks", "Solutions"].into_iter().for_each(copy);
         let cases = Cases::of_folder(folder.path(), Language::Java, Part::Test).expect("cases");
         let plan = Plan { learn: 1_000, ask: 1_000, trigram_files: 100 };
         let measured = evaluate(&cases, plan, &mut |_, _| ());
         assert_eq!((measured.learned.fixes, measured.learned.telling, measured.learned.leaks), (40, 40, 0));
         assert_eq!((measured.shared, measured.unread, measured.chance.all.cases), (1, 0, 9));
         assert!((measured.patterns.all.rate() - 1.0).abs() < 1e-9, "{measured:?}");
+        assert_eq!(measured.patterns.statements, measured.patterns.all);
         assert!(measured.chance.all.rate() < 0.06, "{measured:?}");
         assert_eq!(measured.patterns.by_size[2].cases, 9, "files of 100 to 299 lines");
         assert_eq!(evaluate(&cases, plan, &mut |_, _| ()), measured, "equal sources give equal figures");

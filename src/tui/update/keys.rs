@@ -8,8 +8,8 @@ use super::super::keymap::Action;
 use super::super::line::LineEdit;
 use super::super::loaded::Loaded;
 use super::super::message::{Command, Subject, Tab, TriageOrder};
-use super::super::{filter, markdown, stats};
-use super::{build, close, data, fix, folds, prompt, quit, run_id, triage};
+use super::super::{filter, knowledge as patterns, markdown, stats};
+use super::{build, close, data, fix, folds, knowledge, prompt, quit, run_id, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, Watcher};
 
@@ -19,6 +19,10 @@ pub fn press(app: &mut App, key: Key, commands: &mut Vec<Command>) {
     let action = app.keymap.action(context, key);
     if !matches!(app.overlay, Overlay::None) {
         return in_front(app, key, action, commands);
+    }
+    if app.knowledge.is_some() {
+        app.notice = None;
+        return knowledge::press(app, action, commands);
     }
     if let Code::Char(c @ '0'..='9') = key.code
         && !key.ctrl
@@ -134,6 +138,7 @@ fn in_front(app: &mut App, key: Key, action: Option<Action>, commands: &mut Vec<
                         }
                     }
                     Question::Fix(order) => fix::order(app, order, commands),
+                    Question::Knowledge(order) => commands.push(Command::Knowledge(order)),
                 }
             }
             Some(Action::Abort) => close(app),
@@ -244,6 +249,7 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         }
         A::LeftOut => left_out(app),
         A::Stats => stats::open(app, commands),
+        A::Knowledge => patterns::open(app, commands),
         A::Open => open(app, commands),
         A::Back => back(app, commands),
         A::Unfold => fold(app, None),
@@ -302,6 +308,10 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
         A::Quit => quit(commands),
         A::Accept
         | A::Abort
+        | A::Mute
+        | A::Forget
+        | A::Export
+        | A::Reload
         | A::Complete
         | A::CursorLeft
         | A::CursorRight

@@ -9,6 +9,8 @@ mod folds;
 pub use folds::chosen as chosen_fold;
 mod keys;
 pub use keys::run_to_pause;
+mod knowledge;
+pub use knowledge::ask_replace;
 mod prompt;
 pub use prompt::reasons;
 mod triage;
@@ -19,7 +21,7 @@ use super::input::Input;
 use super::loaded::Loaded;
 use super::message::{Command, End, Message, Subject, Tab};
 use super::theme::{Background, Theme};
-use super::{pages, stats};
+use super::{knowledge as patterns, pages, stats};
 use crate::domain::RunId;
 use crate::store::Pulse;
 
@@ -40,6 +42,7 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
             (app.columns, app.rows) = (columns, rows);
             keep_in_sight(app);
             stats::build(app);
+            patterns::resized(app);
         }
         Message::Tick => {}
         Message::Viewed { view, written } => {
@@ -47,6 +50,8 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
             data::viewed(app, view, written, &mut commands);
         }
         Message::Stats(figures) => stats::came(app, figures, &mut commands),
+        Message::Knowledge(library) => patterns::came(app, library),
+        Message::KnowledgeDone(outcome) => patterns::done(app, outcome),
         Message::Pulses(pulses) => beat(app, pulses),
         Message::StoreTrouble(text) => app.trouble = Some(text),
         Message::Filtered { serial, view, rows } => data::filtered(app, serial, view, rows),

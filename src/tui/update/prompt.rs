@@ -4,6 +4,7 @@ use super::super::app::{App, Overlay, Pane, PromptKind, Tone};
 use super::super::filter::{self, Filter};
 use super::super::input::{Code, Key};
 use super::super::keymap::Action;
+use super::super::knowledge::{self as patterns, Existing, Order};
 use super::super::message::Command;
 use super::{close, data, keys, triage};
 use crate::domain::Scope;
@@ -88,6 +89,7 @@ fn typed(app: &mut App, commands: &mut Vec<Command>) {
             app.filter_text = text;
             data::refilter(app, commands);
         }
+        PromptKind::Patterns { .. } => patterns::set_filter(app, &text),
         PromptKind::Search { from, .. } => {
             let from = *from;
             app.search = text;
@@ -140,6 +142,12 @@ fn accept(app: &mut App, commands: &mut Vec<Command>) {
                 commands.push(Command::Snooze(text));
             }
         }
+        PromptKind::Patterns { .. } => {}
+        PromptKind::Export => {
+            if !text.is_empty() {
+                commands.push(Command::Knowledge(Order::Export { path: text, existing: Existing::Keep }));
+            }
+        }
         PromptKind::Range => match Scope::range(&text) {
             Some(scope) => keys::ask_review(app, Some(scope), commands),
             None if text.is_empty() => {}
@@ -170,6 +178,7 @@ fn abort(app: &mut App, commands: &mut Vec<Command>) {
             keys::go_to(app, from);
         }
         PromptKind::Reason { .. } => app.say(Tone::Plain, "nothing dismissed"),
-        PromptKind::Commit | PromptKind::Range | PromptKind::Snooze => close(app),
+        PromptKind::Patterns { before } => patterns::set_filter(app, &before),
+        PromptKind::Commit | PromptKind::Range | PromptKind::Snooze | PromptKind::Export => close(app),
     }
 }

@@ -83,7 +83,7 @@ fn place(path: &str, line: u32) -> String {
 }
 
 /// At most 14 columns.
-fn short_kind(kind: Kind) -> &'static str {
+pub(super) fn short_kind(kind: Kind) -> &'static str {
     match kind {
         Kind::LongMethod => "long method",
         Kind::MagicNumbers => "magic number",

@@ -258,10 +258,27 @@ fn footer_actions(app: &App, context: Context) -> Vec<(Action, &'static str)> {
             }
             _ => vec![A::Accept, A::DeleteWord, A::DeleteLine, A::Abort],
         },
+        Context::Knowledge => return knowledge_actions(app),
         Context::Stats => vec![A::Abort, A::Down, A::Up, A::Bottom],
         Context::Help => vec![A::Abort],
     };
     actions.into_iter().map(|action| (action, action.short())).collect()
+}
+
+/// What can be done with the selected pattern, or without one.
+fn knowledge_actions(app: &App) -> Vec<(Action, &'static str)> {
+    use Action as A;
+    let Some(view) = &app.knowledge else { return Vec::new() };
+    if view.is_empty() {
+        return vec![(A::Reload, "reload"), (A::Back, "back"), (A::Help, "help")];
+    }
+    let of_it = match view.chosen() {
+        Some((_, known)) => vec![(A::Mute, if known.pattern.muted { "unmute" } else { "mute" }), (A::Forget, "forget")],
+        None => vec![(A::Unfold, if view.is_folded() { "unfold" } else { "fold" })],
+    };
+    let of_all =
+        [(A::Filter, "filter"), (A::Export, "export"), (A::Reload, "reload"), (A::Back, "back"), (A::Help, "help")];
+    of_it.into_iter().chain(of_all).collect()
 }
 
 /// Whether the run in flight can be paused, or go on.
@@ -272,7 +289,11 @@ fn pausing(app: &App) -> Option<(Action, &'static str)> {
 
 /// The style of a selection bar in a pane.
 pub fn bar(painter: &Painter<'_>, pane: Pane) -> ratatui::style::Style {
-    let focused = painter.app.focus == pane;
+    selection(painter, painter.app.focus == pane)
+}
+
+/// As [`bar`], of what has the keys or not.
+pub fn selection(painter: &Painter<'_>, focused: bool) -> ratatui::style::Style {
     let style = painter.style(if focused { Role::Selected } else { Role::SelectedIdle });
     // The foreground stays what it means, but in reverse it would become a patchwork.
     if style.add_modifier.contains(Modifier::REVERSED) {

@@ -6,6 +6,7 @@ mod detail;
 mod files;
 mod findings;
 mod frame;
+mod knowledge;
 mod overlay;
 pub mod paint;
 mod runs;
@@ -14,6 +15,7 @@ mod stats;
 use ratatui::buffer::Buffer;
 
 use super::app::{App, Overlay, Pane};
+use super::layout::Layout;
 use paint::Painter;
 
 /// Draws everything.
@@ -24,20 +26,9 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         return frame::too_small(&mut painter);
     }
     frame::header(&mut painter, &layout);
-    if let Some(area) = layout.divider {
-        frame::divider(&mut painter, area);
-    }
-    if let Some(area) = layout.pane(Pane::Runs) {
-        runs::draw(&mut painter, area);
-    }
-    if let Some(area) = layout.pane(Pane::Findings) {
-        findings::draw(&mut painter, area);
-    }
-    if let Some(area) = layout.pane(Pane::Files) {
-        files::draw(&mut painter, area);
-    }
-    if let Some(area) = layout.pane(Pane::Detail) {
-        detail::draw(&mut painter, area);
+    match &app.knowledge {
+        Some(view) => knowledge::draw(&mut painter, view),
+        None => panes(&mut painter, &layout),
     }
     frame::notice(&mut painter, layout.notice);
     frame::footer(&mut painter, layout.footer);
@@ -48,5 +39,23 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         Overlay::Menu(menu) => overlay::menu(&mut painter, menu),
         Overlay::Confirm { question, text } => overlay::confirm(&mut painter, question, text),
         Overlay::Prompt(prompt) => overlay::prompt(&mut painter, prompt, &layout),
+    }
+}
+
+fn panes(painter: &mut Painter<'_>, layout: &Layout) {
+    if let Some(area) = layout.divider {
+        frame::divider(painter, area);
+    }
+    if let Some(area) = layout.pane(Pane::Runs) {
+        runs::draw(painter, area);
+    }
+    if let Some(area) = layout.pane(Pane::Findings) {
+        findings::draw(painter, area);
+    }
+    if let Some(area) = layout.pane(Pane::Files) {
+        files::draw(painter, area);
+    }
+    if let Some(area) = layout.pane(Pane::Detail) {
+        detail::draw(painter, area);
     }
 }

@@ -4,9 +4,11 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{Menu, Prompt, PromptKind, Question};
+use super::super::doc;
 use super::super::filter;
 use super::super::fixes::FixOrder;
 use super::super::keymap::Action;
+use super::super::knowledge::Order;
 use super::super::layout::Layout;
 use super::super::theme::Role;
 use super::super::update;
@@ -115,16 +117,21 @@ pub fn menu(painter: &mut Painter<'_>, menu: &Menu) {
 }
 
 pub fn confirm(painter: &mut Painter<'_>, question: &Question, text: &str) {
-    let width = (text.width() as u16 + 6).max(40);
+    let width = (text.width() as u16 + 6).clamp(40, painter.buffer.area.width.saturating_sub(2).max(40));
+    let lines = doc::wrap(text, usize::from(width.saturating_sub(4)));
     let title = match question {
         Question::Cancel(_) => "Cancel",
         Question::Fix(FixOrder::Make(_)) => "Fix",
         Question::Fix(FixOrder::Apply(_)) => "Apply",
         Question::Fix(FixOrder::Undo(_)) => "Undo",
         Question::Fix(FixOrder::Drop(_)) => "Drop",
+        Question::Knowledge(Order::Forget { .. }) => "Forget",
+        Question::Knowledge(_) => "Export",
     };
-    let inside = window(painter, width, 5, false, title);
-    painter.put(inside.x, inside.y + 1, inside.width, text, Role::Normal);
+    let inside = window(painter, width, lines.len() as u16 + 4, false, title);
+    for (row, line) in (1..).zip(&lines) {
+        painter.put(inside.x, inside.y + row, inside.width, line, Role::Normal);
+    }
 }
 
 pub fn prompt(painter: &mut Painter<'_>, prompt: &Prompt, layout: &Layout) {
@@ -140,6 +147,10 @@ pub fn prompt(painter: &mut Painter<'_>, prompt: &Prompt, layout: &Layout) {
         PromptKind::Snooze => {
             input_line(painter, layout, "snooze", prompt, &["for 30m, 2h, 1d", "until 14:00", "off"]);
         }
+        PromptKind::Patterns { .. } => {
+            input_line(painter, layout, "filter", prompt, &["language, kind, origin, words"]);
+        }
+        PromptKind::Export => input_line(painter, layout, "export to", prompt, &[]),
         PromptKind::Range => {
             input_line(painter, layout, "range", prompt, &["A..B from A to B", "A...B since B left A"]);
         }
@@ -172,7 +183,7 @@ fn edit(painter: &mut Painter<'_>, field: Rect, prompt: &Prompt) {
     let text = prompt.line.text();
     let before = text.get(..prompt.line.cursor()).unwrap_or(text);
     let room = usize::from(field.width.saturating_sub(1));
-    let shown_before = super::super::doc::tail(before, room);
+    let shown_before = doc::tail(before, room);
     let used = painter.put(field.x, field.y, field.width, shown_before, Role::Prompt);
     let after = &text[before.len()..];
     let cursor = field.x + used;

@@ -1,0 +1,199 @@
+//! Reads and changes what reviews have taught, on a thread of its own: drawing and updating never touch a file.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use super::knowledge::{Existing, Known, Learning, Library, Order, Outcome, Place, Shelf};
+use super::message::Message;
+use super::terminal::Mailbox;
+use crate::config::Ambient;
+use crate::domain::{MuteAction, PatternId, text};
+use crate::knowledge::cache::Cache;
+use crate::knowledge::error::KnowledgeError;
+use crate::knowledge::{base, exchange, rank};
+use crate::runner::Runner;
+use crate::store::{Store, View, files};
+
+/// Runs that are looked through for places of patterns. Own: what is older is history.
+const MOST_RUNS: usize = 50;
+
+/// Where knowledge is, and whether it grows.
+pub struct Librarian {
+    pub cache: Cache,
+    /// What was found in this repository.
+    pub store: Store,
+    pub learning: Learning,
+    pub ambient: Ambient,
+    /// What a leading `~` stands for.
+    pub home: Option<PathBuf>,
+}
+
+/// Carries out orders in turn; after each that changed something, what is known is told anew.
+pub fn serve(librarian: &Librarian, orders: &Receiver<(Order, Arc<View>)>, messages: &Mailbox) {
+    while let Ok((order, view)) = orders.recv() {
+        let outcome = librarian.carry_out(&order);
+        let reads = matches!(order, Order::Read | Order::Mute { .. } | Order::Forget { .. });
+        if reads && messages.send(Message::Knowledge(Arc::new(librarian.read(&view)))).is_err() {
+            return;
+        }
+        if let Some(outcome) = outcome
+            && messages.send(Message::KnowledgeDone(outcome)).is_err()
+        {
+            return;
+        }
+    }
+}
+
+impl Librarian {
+    pub fn new(runner: &Runner) -> Self {
+        Self {
+            cache: Cache::open(&runner.paths.knowledge),
+            store: runner.store.clone(),
+            learning: if runner.settings.learning.enabled { Learning::On } else { Learning::Off },
+            ambient: Ambient::system(),
+            home: std::env::home_dir(),
+        }
+    }
+
+    /// What came of an order; a read is told by what is read.
+    pub fn carry_out(&self, order: &Order) -> Option<Outcome> {
+        let now = self.ambient.now();
+        let done = match order {
+            Order::Read => return None,
+            Order::Mute { language, pattern, action } => {
+                self.cache.mute(*language, std::slice::from_ref(pattern), *action, now).map(|_| match action {
+                    MuteAction::Mute => "muted: it is not used, and not exported".to_owned(),
+                    MuteAction::Unmute => "not muted any more".to_owned(),
+                })
+            }
+            Order::Forget { language, pattern } => self
+                .cache
+                .forget(*language, std::slice::from_ref(pattern), now)
+                .map(|_| "forgotten: it is neither learned nor imported again".to_owned()),
+            Order::Export { path, existing } => return Some(self.export(path, *existing)),
+        };
+        Some(match done {
+            Ok(text) => Outcome::Done(text),
+            Err(error) => Outcome::Failed(told(&error)),
+        })
+    }
+
+    /// The patterns of all languages, the most useful of each first. What cannot be read is said, and the rest is there.
+    pub fn read(&self, view: &View) -> Library {
+        let now = self.ambient.now();
+        let mut library = Library { learning: self.learning, ..Library::default() };
+        for language in base::languages() {
+            match self.cache.patterns(language) {
+                Ok(patterns) if patterns.is_empty() => {}
+                Ok(patterns) => {
+                    let leader =
+                        |known: &Known| known.pattern.group.clone().unwrap_or_else(|| known.pattern.id.clone());
+                    let mut members = HashMap::new();
+                    let mut patterns: Vec<(f64, Known)> = patterns
+                        .into_iter()
+                        .map(|pattern| {
+                            let (useful, standing) = (rank::usefulness(&pattern, now), rank::standing(&pattern, now));
+                            (useful, Known { pattern, standing, similar: 0 })
+                        })
+                        .collect();
+                    patterns.iter().for_each(|(_, known)| *members.entry(leader(known)).or_insert(0) += 1);
+                    patterns.sort_by(|(a, one), (b, other)| {
+                        b.total_cmp(a).then_with(|| one.pattern.id.cmp(&other.pattern.id))
+                    });
+                    let similar = |known: &Known| members.get(&leader(known)).map_or(0, |members| members - 1);
+                    let patterns =
+                        patterns.into_iter().map(|(_, known)| Known { similar: similar(&known), ..known }).collect();
+                    library.shelves.push(Shelf { language, patterns });
+                }
+                Err(error) => library.troubles.push(told(&error)),
+            }
+        }
+        library
+            .shelves
+            .sort_by_key(|shelf| Reverse(shelf.patterns.iter().map(|known| u64::from(known.seen())).sum::<u64>()));
+        library.troubles.extend(self.cache.notices());
+        library.places = self.places(view, &library);
+        library
+    }
+
+    /// Where code matched the patterns last, as far as the newest runs tell.
+    fn places(&self, view: &View, library: &Library) -> HashMap<PatternId, Place> {
+        let all = library.shelves.iter().flat_map(|shelf| &shelf.patterns);
+        let mut wanted: HashSet<&PatternId> = all.map(|known| &known.pattern.id).collect();
+        let mut places = HashMap::new();
+        // Only the built-in reviewer finds by patterns.
+        let runs = (0..view.run_count()).map(|index| view.run(index)).filter(|run| run.reviewer == Runner::BUILTIN);
+        for run in runs.filter(|run| run.counts.iter().any(|count| *count > 0)).take(MOST_RUNS) {
+            let output = run.id.parse().ok().and_then(|id| self.store.output(&id).ok().flatten());
+            for finding in output.into_iter().flat_map(|output| output.findings) {
+                if let Some(pattern) = finding.pattern.filter(|pattern| wanted.remove(pattern)) {
+                    let (path, line, at) = (finding.repo_relative_path, finding.line_start, finding.reported_at);
+                    places.insert(pattern, Place { path, line, at });
+                }
+            }
+        }
+        places
+    }
+
+    fn export(&self, given: &str, existing: Existing) -> Outcome {
+        let path = match (given.strip_prefix("~/"), &self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(given),
+        };
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let failed = |why: String| Outcome::Failed(format!("nothing was exported: {why}"));
+        if path.is_dir() {
+            return failed(format!("{} is a folder", path.display()));
+        }
+        if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
+            return failed(format!("there is no folder {}", folder.display()));
+        }
+        let export = match exchange::export(&self.cache, None) {
+            Ok(export) => export,
+            Err(error) => return failed(told(&error)),
+        };
+        let count = export["patterns"].as_array().map_or(0, Vec::len);
+        if count == 0 {
+            return failed("there is nothing that was learned; what came with revdeck everybody has".to_owned());
+        }
+        match write(&path, format!("{export:#}\n").as_bytes(), existing) {
+            Ok(Written::Whole) => Outcome::Done(format!("{} in {}", text::count(count, "pattern"), path.display())),
+            Ok(Written::Not) => Outcome::Exists(path.display().to_string()),
+            Err(why) => failed(why),
+        }
+    }
+}
+
+enum Written {
+    Whole,
+    /// There was a file already.
+    Not,
+}
+
+/// Half a file never stays: a new one goes again when it cannot be written, an old one is replaced as a whole.
+fn write(path: &Path, bytes: &[u8], existing: Existing) -> Result<Written, String> {
+    if existing == Existing::Replace {
+        files::write_atomically(path, bytes, files::Existing::Replace).map_err(|error| error.to_string())?;
+        return Ok(Written::Whole);
+    }
+    let in_words = |error| format!("cannot write {}: {error}", path.display());
+    let mut file = match File::create_new(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Written::Not),
+        Err(error) => return Err(in_words(error)),
+    };
+    file.write_all(bytes).and_then(|()| file.sync_all()).map(|()| Written::Whole).map_err(|error| {
+        let _ = std::fs::remove_file(path);
+        in_words(error)
+    })
+}
+
+/// An error with what to do about it.
+fn told(error: &KnowledgeError) -> String {
+    format!("{error}; {}", error.hint())
+}

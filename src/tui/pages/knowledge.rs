@@ -1,0 +1,499 @@
+//! The page of a pattern, of a language's patterns, and of no knowledge at all.
+
+use std::borrow::Cow;
+
+use unicode_width::UnicodeWidthStr;
+
+use super::{NAMES, kind_words};
+use crate::domain::{Kind, Time, text};
+use crate::knowledge::base;
+use crate::knowledge::form::Form;
+use crate::knowledge::pattern::{EditKind, Evidence, Month, Origin, Pattern, Stance};
+use crate::knowledge::rank::Inclusion;
+use crate::knowledge::words;
+use crate::report::figures::{percent, spark, thousands};
+use crate::tui::app::App;
+use crate::tui::doc::{Doc, Line, Piece};
+use crate::tui::keymap::{Action, Context};
+use crate::tui::knowledge::{Knowledge, Known, Learning, Library, Shelf};
+use crate::tui::theme::Role;
+
+/// Columns of a bar of success at most.
+const BAR: usize = 40;
+/// Months of which the bars tell at most: as many as are kept.
+const MOST_MONTHS: i32 = 24;
+
+/// The page in `width` columns.
+pub fn knowledge(app: &App, view: &Knowledge, width: usize) -> Doc {
+    let mut doc = Doc::default();
+    let Some(library) = &view.library else {
+        doc.push(Line::of(Role::Faint, "reading"));
+        return doc;
+    };
+    match (view.row(), view.chosen()) {
+        (_, Some((_, known))) => pattern(app, library, known, width, &mut doc),
+        (Some(row), None) => {
+            if let Some(shelf) = view.shelf(row) {
+                language(app, shelf, width, &mut doc);
+            }
+        }
+        (None, None) if view.is_empty() => nothing(library, width, &mut doc),
+        (None, None) => {
+            doc.push(Line::of(Role::Strong, "No pattern passes the filter"));
+            doc.blank();
+            doc.paragraph(Role::Muted, &format!("{} takes it back.", key(app, Action::Back)), width);
+        }
+    }
+    doc
+}
+
+fn key(app: &App, action: Action) -> String {
+    app.keymap.key_of(Context::Knowledge, action).map_or_else(String::new, |key| key.to_string())
+}
+
+/// What knowledge is, and how it grows.
+fn nothing(library: &Library, width: usize, doc: &mut Doc) {
+    let width = width.min(92);
+    doc.push(Line::of(Role::Strong, "Nothing is known yet"));
+    doc.blank();
+    doc.paragraph(
+        Role::Normal,
+        "Knowledge is what reviews have taught: abstract patterns of mistakes and of false alarms. Keywords, operators \
+         and names of the standard library stay in them; names, texts, numbers and comments of your code never get in.",
+        width,
+    );
+    doc.blank();
+    if library.learning == Learning::Off {
+        off(width, doc);
+        doc.blank();
+    }
+    doc.paragraph(Role::Normal, "It grows by itself:", width);
+    for way in [
+        "a finding is gone in a later review, and the edit that did it is why",
+        "you put a suggestion or a fix into the files",
+        "you dismiss a finding with a reason",
+    ] {
+        doc.field("  -", 4, Role::Normal, way, width);
+    }
+    doc.blank();
+    doc.paragraph(Role::Normal, "Or at once:", width);
+    const WAYS: [(&str, &str); 2] = [
+        ("revdeck knowledge learn --history 500", "from commits that say they fix something"),
+        ("revdeck knowledge import FILE", "from what others exported"),
+    ];
+    let widest = |texts: [&str; 2]| texts.iter().map(|text| text.width()).max().unwrap_or(0);
+    let commands = widest(WAYS.map(|(command, _)| command)) + 3;
+    let beside = 2 + commands + widest(WAYS.map(|(_, what)| what)) <= width;
+    for (command, what) in WAYS {
+        if beside {
+            doc.push(Line::of(Role::Accent, &format!("  {command:<commands$}")).and(Role::Muted, what));
+        } else {
+            doc.field("", 2, Role::Accent, command, width);
+            doc.field("", 4, Role::Muted, what, width);
+        }
+    }
+}
+
+fn off(width: usize, doc: &mut Doc) {
+    doc.paragraph(
+        Role::Warn,
+        "Learning is switched off, by learning.enabled = false or --no-learning: what is known is used, and nothing new \
+         is learned.",
+        width,
+    );
+}
+
+/// How the patterns of a language stand.
+fn language(app: &App, shelf: &Shelf, width: usize, doc: &mut Doc) {
+    let all = || shelf.patterns.iter();
+    let number = |passes: &dyn Fn(&Known) -> bool| all().filter(|known| passes(known)).count();
+    doc.push(
+        Line::of(Role::Strong, shelf.language.name())
+            .and(Role::Muted, &format!("   {}", text::count(shelf.patterns.len(), "pattern"))),
+    );
+    doc.blank();
+    let stance = |stance| number(&|known: &Known| known.pattern.stance == stance);
+    let origin = |origin| number(&|known: &Known| known.pattern.origin == origin);
+    let used = number(&|known| !known.pattern.muted && known.standing.inclusion.is_used());
+    let watched = number(&|known| !known.pattern.muted && known.standing.inclusion == Inclusion::Watched);
+    let muted = number(&|known| known.pattern.muted);
+    let dot = format!(" {} ", app.glyphs.dot);
+    let stances = [(stance(Stance::Mistake), "mistake"), (stance(Stance::FalseAlarm), "false alarm")];
+    let told = stances.iter().filter(|(n, _)| *n > 0).map(|(n, what)| text::count(*n, what));
+    doc.field("holds", NAMES, Role::Normal, &told.collect::<Vec<_>>().join(&dot), width);
+    let mut field = |name: &str, facts: Vec<(usize, &str)>| {
+        let facts: Vec<String> =
+            facts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", thousands(*n as u64))).collect();
+        if !facts.is_empty() {
+            doc.field(name, NAMES, Role::Normal, &facts.join(&dot), width);
+        }
+    };
+    field("state", vec![(used, "used"), (watched, "watched"), (muted, "muted")]);
+    field(
+        "origin",
+        vec![
+            (origin(Origin::Learned), "learned here"),
+            (origin(Origin::Base), "came with revdeck"),
+            (origin(Origin::Imported), "imported"),
+        ],
+    );
+    let (successes, failures) =
+        all().map(|known| known.pattern.count()).fold((0_u64, 0_u64), |(right, wrong), count| {
+            (right + u64::from(count.successes), wrong + u64::from(count.failures))
+        });
+    if successes + failures > 0 {
+        let (share, bound) = (
+            successes as f64 / (successes + failures) as f64,
+            crate::domain::wilson(successes as f64, (successes + failures) as f64),
+        );
+        rate(app, (successes, failures), Some(share), Some(bound), width, doc);
+    }
+    let mut months = std::collections::BTreeMap::<String, Month>::new();
+    for (month, counted) in all().flat_map(|known| &known.pattern.months) {
+        let sum = months.entry(month.clone()).or_default();
+        sum.successes = sum.successes.saturating_add(counted.successes);
+        sum.failures = sum.failures.saturating_add(counted.failures);
+    }
+    over_time(app, &months, width, doc);
+}
+
+fn pattern(app: &App, library: &Library, known: &Known, width: usize, doc: &mut Doc) {
+    let (pattern, standing) = (&known.pattern, &known.standing);
+    let dot = format!(" {} ", app.glyphs.dot);
+    let (sign, role) = (app.glyphs.stance(pattern.stance), Role::of_stance(pattern.stance));
+    let stance = match pattern.stance {
+        Stance::Mistake => "mistake",
+        Stance::FalseAlarm => "known false alarm",
+    };
+    let facts = [kind_words(pattern.kind.word()), pattern.language.clone()].join(&dot);
+    doc.push(
+        Line::of(role, &format!("{sign} {stance}"))
+            .and(Role::Faint, "   ")
+            .and(Role::Muted, &facts)
+            .tail(state_role(known), state(known)),
+    );
+    doc.blank();
+    for line in super::super::doc::wrap(&text::one_line(&headline(pattern)), width) {
+        doc.push(Line::of(Role::Strong, &line));
+    }
+    doc.blank();
+    forms(app, pattern, width, doc);
+    if !pattern.instruction.is_empty() {
+        doc.blank();
+        doc.field("what to do", NAMES, Role::Normal, &pattern.instruction, width);
+    }
+    doc.heading("How it does", "");
+    let count = pattern.count();
+    let origins = pattern.counts.keys().filter(|origin| *origin != base::ORIGIN).count();
+    let times = text::count(known.seen() as usize, "time");
+    let seen = match origins {
+        0 => "not yet: it came with revdeck".to_owned(),
+        1 => times,
+        _ => format!("{times} by {}", text::count(origins, "origin")),
+    };
+    doc.field("seen", NAMES, Role::Normal, &seen, width);
+    rate(app, (count.successes.into(), count.failures.into()), standing.success_rate, standing.at_least, width, doc);
+    over_time(app, &pattern.months, width, doc);
+    doc.field("confidence", NAMES, Role::Normal, &format!("{:.2}{dot}{}", standing.confidence, why(known)), width);
+    let when = |moment: Time| match moment == Time::UNIX_EPOCH {
+        true => "not yet".to_owned(),
+        false => app.full_moment(moment),
+    };
+    doc.heading("When", "");
+    doc.field("first seen", NAMES, Role::Normal, &when(pattern.first_seen), width);
+    doc.field("last seen", NAMES, Role::Normal, &when(pattern.last_seen), width);
+    let place = library.places.get(&pattern.id);
+    let matched = pattern.last_matched.max(place.map(|place| place.at));
+    doc.field("last match", NAMES, Role::Normal, &matched.map_or("not yet".to_owned(), when), width);
+    if let Some(place) = place {
+        // The newest match may have been in another repository.
+        let before = if Some(place.at) < matched { format!(", {}", when(place.at)) } else { String::new() };
+        doc.field("found at", NAMES, Role::Accent, &format!("{}:{}{before}", place.path, place.line), width);
+    }
+    doc.heading("Where it comes from", pattern.id.as_str());
+    let origin = match pattern.origin {
+        Origin::Learned => "learned on this machine",
+        Origin::Base => "came with revdeck",
+        Origin::Imported => "imported from what somebody exported",
+    };
+    doc.field("origin", NAMES, Role::Normal, origin, width);
+    let evidence = match pattern.evidence {
+        Evidence::Addressed => "a later review confirmed that the finding is gone",
+        Evidence::Applied => "a suggestion or a fix was put into the files",
+        Evidence::Dismissed => "the finding was dismissed with a reason",
+        Evidence::History => "a commit that says it fixes something",
+        Evidence::Curated => "curated",
+    };
+    doc.field("evidence", NAMES, Role::Normal, evidence, width);
+    if !pattern.related.is_empty() {
+        let kinds: Vec<String> = pattern.related.iter().map(|kind: &Kind| kind_words(kind.word())).collect();
+        doc.field("related", NAMES, Role::Normal, &kinds.join(&dot), width);
+    }
+    match &pattern.group {
+        Some(leader) => {
+            let of = library.pattern(leader).map_or(leader.as_str(), |known| known.pattern.description.as_str());
+            doc.field("similar to", NAMES, Role::Normal, of, width);
+        }
+        None if known.similar > 0 => {
+            let others = text::count(known.similar, "similar pattern");
+            doc.field("stands for", NAMES, Role::Normal, &others, width);
+        }
+        None => {}
+    }
+    if library.learning == Learning::Off {
+        doc.blank();
+        off(width, doc);
+    }
+}
+
+/// The description; of one that only tells the forms, which stand below, what is left.
+fn headline(pattern: &Pattern) -> Cow<'_, str> {
+    let made = pattern
+        .forms()
+        .map(|(broken, fixed)| words::description(pattern.stance, pattern.edit, pattern.kind, &broken, &fixed));
+    if made.as_ref() != Some(&pattern.description) {
+        return Cow::Borrowed(&pattern.description);
+    }
+    match (pattern.stance, pattern.edit) {
+        (Stance::FalseAlarm, _) => format!("reported as {} and dismissed", kind_words(pattern.kind.word())).into(),
+        (Stance::Mistake, EditKind::Other) => "corrected".into(),
+        (Stance::Mistake, edit) => kind_words(edit.word()).into(),
+    }
+}
+
+/// What becomes of it, in a word or two.
+fn state(known: &Known) -> &'static str {
+    match known.standing.inclusion {
+        _ if known.pattern.muted => "muted",
+        Inclusion::Now | Inclusion::AfterThree => "used",
+        Inclusion::Watched => "watched",
+        Inclusion::No => "not used",
+    }
+}
+
+fn state_role(known: &Known) -> Role {
+    match known.standing.inclusion {
+        _ if known.pattern.muted => Role::Warn,
+        Inclusion::Now | Inclusion::AfterThree => Role::Good,
+        Inclusion::Watched => Role::Accent,
+        Inclusion::No => Role::Muted,
+    }
+}
+
+fn why(known: &Known) -> &'static str {
+    match known.standing.inclusion {
+        _ if known.pattern.muted => "muted: not used",
+        Inclusion::Now => "used from 0.85 on",
+        Inclusion::AfterThree => "used from 0.65 on after three times",
+        Inclusion::Watched => "watched; used from 0.85, or 0.65 after three times",
+        Inclusion::No => "not used below 0.45",
+    }
+}
+
+/// What is certain of a rate, what is likely, and the rest; then how many it is of.
+fn rate(
+    app: &App,
+    (successes, failures): (u64, u64),
+    share: Option<f64>,
+    bound: Option<f64>,
+    width: usize,
+    doc: &mut Doc,
+) {
+    if successes + failures == 0 {
+        return doc.field("success", NAMES, Role::Muted, "nothing came of it yet", width);
+    }
+    let dot = format!(" {} ", app.glyphs.dot);
+    let told = format!("{}, at least {}", percent(share), percent(bound));
+    let room = width.saturating_sub(NAMES + 2 + told.width()).min(BAR);
+    if room >= 8 {
+        let line = Line::of(Role::Muted, &format!("{:<NAMES$}", "success"));
+        doc.push(bar(line, app, share, bound, room).and(Role::Normal, &format!("  {told}")));
+    } else {
+        doc.field("success", NAMES, Role::Normal, &told, width);
+    }
+    let outcomes = [format!("{} succeeded", thousands(successes)), format!("{} failed", thousands(failures))];
+    doc.field("", NAMES, Role::Muted, &outcomes.join(&dot), width);
+}
+
+/// A bar of `cells`: what is certain, what is likely, the rest.
+fn bar(line: Line, app: &App, share: Option<f64>, bound: Option<f64>, cells: usize) -> Line {
+    let of = |share: Option<f64>| (share.unwrap_or(0.0).clamp(0.0, 1.0) * cells as f64).round() as usize;
+    let (certain, likely) = (of(bound), of(share).max(of(bound)));
+    line.and(Role::Filled, &app.glyphs.filled.repeat(certain))
+        .and(Role::Muted, &app.glyphs.filled.repeat(likely - certain))
+        .and(Role::Empty, &app.glyphs.empty.repeat(cells - likely))
+}
+
+/// The rate of success month by month; a month without outcomes is a gap.
+fn over_time(app: &App, months: &std::collections::BTreeMap<String, Month>, width: usize, doc: &mut Doc) {
+    let counted: Vec<(i32, &Month)> = months.iter().filter_map(|(name, month)| Some((number(name)?, month))).collect();
+    let (Some(first), Some(last)) = (counted.iter().map(|(n, _)| *n).min(), counted.iter().map(|(n, _)| *n).max())
+    else {
+        return;
+    };
+    let first = first.max(last - MOST_MONTHS + 1);
+    let mut values = vec![None; (last - first + 1) as usize];
+    for (n, month) in counted.iter().filter(|(n, _)| *n >= first) {
+        let outcomes = f64::from(month.successes) + f64::from(month.failures);
+        if outcomes > 0.0 {
+            values[(n - first) as usize] = Some(f64::from(month.successes) / outcomes);
+        }
+    }
+    let name = |n: i32| format!("{}-{:02}", n.div_euclid(12), n.rem_euclid(12) + 1);
+    let span = if first == last { name(first) } else { format!("{} {} {}", name(first), app.glyphs.dash, name(last)) };
+    let room = width.saturating_sub(NAMES + 2 + span.width()).max(values.len());
+    let line = spark(&values, Some(1.0), room.min(BAR), &app.glyphs.eighths);
+    doc.push(
+        Line::of(Role::Muted, &format!("{:<NAMES$}", "over time"))
+            .and(Role::Accent, &line)
+            .and(Role::Faint, &format!("  {span}")),
+    );
+}
+
+/// The number of a month such as `2026-11`, from year 0; none of what is no month.
+fn number(name: &str) -> Option<i32> {
+    let (year, month) = name.split_once('-')?;
+    let (year, month): (i32, i32) = (year.parse().ok()?, month.parse().ok()?);
+    ((1970..10_000).contains(&year) && (1..=12).contains(&month)).then_some(year * 12 + month - 1)
+}
+
+/// Broken and fixed form as a small diff in which the tokens that differ stand out.
+fn forms(app: &App, pattern: &Pattern, width: usize, doc: &mut Doc) {
+    let [broken, fixed] = [&pattern.broken, &pattern.fixed].map(|form| tokens(form));
+    if pattern.stance == Stance::FalseAlarm {
+        return form(app.glyphs.bar, Role::Muted, None, &plain(&broken), width, doc);
+    }
+    let (before, after) = differing(&broken, &fixed);
+    form("-", Role::Removed, Some(Role::Removed), &before, width, doc);
+    form("+", Role::Added, Some(Role::Added), &after, width, doc);
+}
+
+fn tokens(form: &str) -> Vec<String> {
+    match form.parse::<Form>() {
+        Ok(form) => form.tokens().iter().map(|token| text::one_line(&token.to_string()).into_owned()).collect(),
+        // No form, and shown all the same: whoever looks is to see what is there.
+        Err(_) => text::one_line(form).split_whitespace().map(str::to_owned).collect(),
+    }
+}
+
+/// A token, and whether the other side does not have it.
+type Marked<'a> = (&'a str, Token);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Same,
+    Other,
+}
+
+fn plain(tokens: &[String]) -> Vec<Marked<'_>> {
+    tokens.iter().map(|token| (token.as_str(), Token::Same)).collect()
+}
+
+/// The tokens of both sides, those marked that are in no longest common subsequence.
+fn differing<'a>(before: &'a [String], after: &'a [String]) -> (Vec<Marked<'a>>, Vec<Marked<'a>>) {
+    let (rows, columns) = (before.len(), after.len());
+    // How many tokens the ends from here on have in common. A form has 64 tokens at most.
+    let mut common = vec![vec![0_u16; columns + 1]; rows + 1];
+    for i in (0..rows).rev() {
+        for j in (0..columns).rev() {
+            common[i][j] = match before[i] == after[j] {
+                true => common[i + 1][j + 1] + 1,
+                false => common[i + 1][j].max(common[i][j + 1]),
+            };
+        }
+    }
+    let (mut old, mut new) = (Vec::with_capacity(rows), Vec::with_capacity(columns));
+    let (mut i, mut j) = (0, 0);
+    while i < rows || j < columns {
+        if i < rows && j < columns && before[i] == after[j] {
+            old.push((before[i].as_str(), Token::Same));
+            new.push((after[j].as_str(), Token::Same));
+            (i, j) = (i + 1, j + 1);
+        } else if j == columns || (i < rows && common[i + 1][j] >= common[i][j + 1]) {
+            old.push((before[i].as_str(), Token::Other));
+            i += 1;
+        } else {
+            new.push((after[j].as_str(), Token::Other));
+            j += 1;
+        }
+    }
+    (old, new)
+}
+
+/// One side, wrapped between tokens. Tokens that differ have the colour of the side.
+fn form(sign: &str, role: Role, fill: Option<Role>, tokens: &[Marked<'_>], width: usize, doc: &mut Doc) {
+    if tokens.is_empty() {
+        return;
+    }
+    let start = |sign: &str| Line { fill, ..Line::of(role, sign).and(Role::Normal, " ") };
+    let (mut line, mut used) = (start(sign), 2);
+    for (token, state) in tokens {
+        let size = token.width();
+        if used > 2 && used + 1 + size > width {
+            doc.push(std::mem::replace(&mut line, start(" ")));
+            used = 2;
+        }
+        let role = if *state == Token::Other { role } else { Role::Normal };
+        if used > 2 {
+            // A blank between two tokens that differ belongs to both.
+            let between = line.pieces.last().filter(|last| last.role == role).map_or(Role::Normal, |_| role);
+            line.pieces.push(Piece { role: between, text: " ".to_owned() });
+            used += 1;
+        }
+        line = line.and(role, token);
+        used += size;
+    }
+    doc.push(line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tokens_that_differ_are_marked() {
+        for (before, after, expected) in [
+            ("VARIABLE == None", "VARIABLE is None", ("==", "is")),
+            ("a ( b )", "a ( b , c )", ("", ", c")),
+            ("", "return x", ("", "return x")),
+            ("x y", "", ("x y", "")),
+            ("a b c", "a b c", ("", "")),
+        ] {
+            let (before, after) = (tokens(before), tokens(after));
+            let (old, new) = differing(&before, &after);
+            let marked = |side: &[Marked<'_>]| {
+                let marked = side.iter().filter(|(_, state)| *state == Token::Other).map(|(token, _)| *token);
+                marked.collect::<Vec<_>>().join(" ")
+            };
+            assert_eq!((marked(&old), marked(&new)), (expected.0.to_owned(), expected.1.to_owned()));
+            assert_eq!((old.len(), new.len()), (before.len(), after.len()), "no token is lost");
+        }
+    }
+
+    #[test]
+    fn a_form_is_broken_between_tokens_only() {
+        let long = ["VARIABLE", ".", "FUNCTION_NAME", "(", "VARIABLE_2", ")", "==", "NUMBER"].map(str::to_owned);
+        for width in 18..60 {
+            let mut doc = Doc::default();
+            form("-", Role::Removed, Some(Role::Removed), &plain(&long), width, &mut doc);
+            let lines: Vec<String> = doc.lines.iter().map(Line::plain).collect();
+            assert!(lines.iter().all(|line| line.width() <= width), "{lines:?} at {width}");
+            let words: Vec<&str> = lines.iter().flat_map(|line| line[2..].split(' ')).collect();
+            assert_eq!(words, long, "at {width}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_month_has_no_number() {
+        for (name, expected) in [
+            ("2026-11", Some(2026 * 12 + 10)),
+            ("2026-13", None),
+            ("2026-00", None),
+            ("99999999999-01", None),
+            ("2026", None),
+            ("-5-01", None),
+        ] {
+            assert_eq!(number(name), expected, "{name}");
+        }
+    }
+}

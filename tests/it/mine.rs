@@ -1,0 +1,94 @@
+//! Integration tests: what the history of a repository teaches. Repositories are made by git itself.
+
+use revdeck::git::{GitError, Repo};
+use revdeck::knowledge::mine::{MAX_FILES, Mined, MinedEdit, fixes};
+
+use crate::env::TestEnvironment;
+
+fn mined(test: &TestEnvironment, newest: usize) -> (Mined, Vec<MinedEdit>) {
+    let mut edits = Vec::new();
+    let mined = fixes(&Repo::discover(&test.repo()).expect("a repository"), newest, &mut |edit| edits.push(edit));
+    (mined.expect("a history"), edits)
+}
+
+fn forms(edits: &[MinedEdit]) -> Vec<String> {
+    edits.iter().map(|mined| format!("{} => {}", mined.edit.broken, mined.edit.fixed)).collect()
+}
+
+fn function(condition: &str) -> String {
+    format!("def f(x):\n    if {condition}:\n        return 1\n    return g(x)\n")
+}
+
+#[test]
+fn fixes_teach_and_nothing_else_does() {
+    let test = TestEnvironment::new();
+    for path in ["a.py", "b.py", "tests/test_a.py"] {
+        test.write(path, function("x == None"));
+    }
+    test.commit("Fix everything, by adding files");
+    test.write("b.py", function("x != None"));
+    test.commit("Turn the condition round");
+    test.write("tests/test_a.py", function("x is None"));
+    test.commit("Fix the test");
+    test.write("b.py", function("x is not None"));
+    test.commit("Fix a typo");
+    test.write("a.py", function("x is None"));
+    test.commit("Fix the comparison with None");
+
+    let (mined, edits) = mined(&test, 10);
+    assert_eq!(mined, Mined { commits: 4, fixes: 1 });
+    let forms = forms(&edits);
+    assert!(forms.contains(&"VARIABLE == None => VARIABLE is None".to_owned()), "{forms:#?}");
+    assert!(edits.iter().all(|mined| mined.commit == edits[0].commit && mined.edit.hunk == 0), "{edits:#?}");
+}
+
+#[test]
+fn only_the_newest_commits_are_looked_at_and_the_newest_comes_first() {
+    let test = TestEnvironment::new();
+    test.write("a.py", function("x == None"));
+    test.commit("Begin");
+    test.write("a.py", function("x is None"));
+    test.commit("Fix the comparison");
+    test.write("a.py", function("not x"));
+    test.commit("Fix what is empty");
+    assert_eq!(mined(&test, 1).0, Mined { commits: 1, fixes: 1 });
+    let (all, edits) = mined(&test, 10);
+    assert_eq!(all, Mined { commits: 2, fixes: 2 });
+    assert!(forms(&edits)[0].ends_with("not VARIABLE"), "{:#?}", forms(&edits));
+}
+
+#[test]
+fn a_commit_has_the_same_digest_after_it_was_written_again() {
+    let test = TestEnvironment::new();
+    test.write("a.py", function("x == None"));
+    test.commit("Begin");
+    test.write("a.py", function("x is None"));
+    test.commit("Fix the comparison");
+    let (_, before) = mined(&test, 10);
+    test.git(&["commit", "--amend", "-qm", "Fix the comparison, in other words"]);
+    let (_, after) = mined(&test, 10);
+    assert!(!before.is_empty() && before[0].commit.len() == 32);
+    assert_eq!(before[0].commit, after[0].commit);
+}
+
+#[test]
+fn a_commit_that_changes_much_is_no_fix_of_one_thing() {
+    let test = TestEnvironment::new();
+    let write = |condition: &str| {
+        for number in 0..=MAX_FILES {
+            test.write(&format!("a{number}.py"), function(condition));
+        }
+    };
+    write("x == None");
+    test.commit("Begin");
+    write("x is None");
+    test.commit("Fix all comparisons");
+    assert_eq!(mined(&test, 10), (Mined { commits: 1, fixes: 0 }, Vec::new()));
+}
+
+#[test]
+fn a_repository_without_a_commit_is_an_error() {
+    let test = TestEnvironment::new();
+    let repo = Repo::discover(&test.repo()).expect("a repository");
+    assert!(matches!(fixes(&repo, 10, &mut |_| {}), Err(GitError::Unborn { .. })));
+}
