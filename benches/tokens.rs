@@ -40,7 +40,12 @@ fn main() {
             theirs.as_secs_f64() / own.as_secs_f64()
         );
     }
-    println!("\nhostile texts, ms for 0.25, 0.5, 1, 2 MB");
+    println!(
+        "\nhostile texts, ms for 0.25, 0.5, 1, 2 MB; how much longer twice the text takes (limit 2, and what a run varies by)"
+    );
+    let of = |from: u32, of: u32| -> String {
+        random(1 << 20).chars().filter_map(|c| char::from_u32(from + u32::from(c) % of)).collect()
+    };
     for (name, unit) in [
         ("a", "a".to_owned()),
         ("spaces", " ".to_owned()),
@@ -49,14 +54,22 @@ fn main() {
         ("an accent", "\u{301}".to_owned()),
         ("Chinese", "中".to_owned()),
         ("random Unicode", random(1 << 20)),
-        ("random letters", random(1 << 20).chars().map(|c| char::from(b'a' + (u32::from(c) % 26) as u8)).collect()),
+        ("random letters", of(u32::from('a'), 26)),
+        ("random symbols", of(u32::from('!'), 15)),
+        ("random Chinese", of(0x4e00, 0x5000)),
+        ("digits", "7".to_owned()),
+        ("=", "=".to_owned()),
+        ("=-", "=-".to_owned()),
+        ("broad blanks", "\u{3000}\u{3000}a".to_owned()),
     ] {
         let times = [1, 2, 4, 8].map(|quarters: usize| {
             let mut text = unit.repeat((quarters << 18) / unit.len() + 1);
             text.truncate(text.floor_char_boundary(quarters << 18));
             best(|| count(Encoding::O200kBase, &text)).as_secs_f64() * 1e3
         });
-        println!("{name:>15}: {:8.1} {:8.1} {:8.1} {:8.1}", times[0], times[1], times[2], times[3]);
+        let ratios: Vec<String> = times.windows(2).map(|pair| format!("{:.2}", pair[1] / pair[0])).collect();
+        let times = times.map(|time| format!("{time:8.1}"));
+        println!("{name:>15}: {}   x {}", times.join(" "), ratios.join(" "));
     }
 }
 

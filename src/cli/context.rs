@@ -23,6 +23,7 @@ use crate::context::tokens::{Encoding, count};
 use crate::domain::{LineRange, Scope, text};
 use crate::git::{Change, Filter, Repo};
 use crate::report::{Look, Paint, Table, json};
+use crate::runner::open_meaning;
 
 /// What models count in when none is named.
 const ENCODING: Encoding = Encoding::O200kBase;
@@ -119,11 +120,16 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         types: !arguments.no_types,
         tests: !arguments.no_tests,
         documentation: !arguments.no_documentation,
+        constitution: true,
         files: globs(&arguments.files)?,
         kinds: arguments.kinds.clone(),
     };
     // No index is no error: smaller trees are read whole, larger ones as far as it goes.
     let index = Index::open(&session.paths.index_folder(&repo.key()), repo, &tree).ok().flatten();
+    let meaning = settings.context.embeddings.as_ref().map(|settings| open_meaning(settings, &session.paths));
+    if let Some(Err(error)) = &meaning {
+        output::note(&format!("without what code means: {error}"));
+    }
     let question = Question {
         tree: &tree,
         history: &history,
@@ -134,8 +140,12 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         options,
         folder: Some(&folder),
         index: index.as_ref(),
+        meaning: meaning.as_ref().and_then(|meaning| meaning.as_ref().ok()),
     };
     let packed = surroundings(repo, question)?;
+    for note in &packed.notes {
+        output::note(note);
+    }
     match arguments.format {
         PlainFormat::Json => output::print_json(&as_json(&packed))?,
         PlainFormat::Text if arguments.explain => output::print(&explained(&session.look, &packed))?,
@@ -217,6 +227,7 @@ fn as_json(packed: &Packed) -> Value {
             "tokens": section.tokens,
             "kind": section.kind.word(),
             "score": section.score,
+            "coverage": section.coverage.map(|share| json!({"reached": share.reached, "of": share.of, "share": share.part()})),
             "factors": factors,
             "reason": section.because.reason,
             "text": section.text,
@@ -234,6 +245,12 @@ fn as_json(packed: &Packed) -> Value {
             })
         })
         .collect();
+    let untested = packed.untested.iter().map(|function| {
+        json!({
+            "path": function.path, "name": function.name,
+            "start_line": function.lines.start, "end_line": function.lines.end,
+        })
+    });
     json::versioned([
         ("sections", packed.sections.iter().map(section).collect()),
         ("left_out", left_out.into()),
@@ -243,6 +260,8 @@ fn as_json(packed: &Packed) -> Value {
         ("compression", json!(packed.compression.map(|strength| strength.word()))),
         ("included_count", json!(packed.included)),
         ("excluded_count", json!(packed.left_out.len())),
+        ("untested", untested.collect()),
+        ("notes", json!(packed.notes)),
     ])
 }
 
@@ -274,9 +293,19 @@ fn explained(look: &Look, packed: &Packed) -> String {
             (Paint::Faint, piece.reason.word()),
         ]);
     }
+    let mut untested = Table::default();
+    for function in &packed.untested {
+        let place = title(&function.path, Some(function.lines));
+        untested.row([
+            (Paint::Strong, place.as_str()),
+            (Paint::Plain, &function.name),
+            (Paint::Bad, "not covered by tests"),
+        ]);
+    }
     format!(
-        "{}\n{} of {} tokens ({:.0} %), {}\n\nleft out: {}\n{}",
+        "{}{}\n{} of {} tokens ({:.0} %), {}\n\nleft out: {}\n{}",
         table.render(look),
+        untested.render(look),
         packed.total_tokens,
         packed.budget,
         packed.utilization() * 100.0,

@@ -10,7 +10,7 @@ use super::error::{CliError, Exit};
 use super::output;
 use super::session::{self, Invocation};
 use crate::config::Texts;
-use crate::context::evaluate::{Measured, Plan, Row, evaluate};
+use crate::context::evaluate::{Evaluation, Measured, Plan, Row, Saving, evaluate};
 use crate::context::retrieve::weights::{Alone, Weights};
 use crate::git::Repo;
 use crate::report::{Look, Paint, Table, json};
@@ -74,11 +74,11 @@ fn rows(measured: &[(&'static str, Row)]) -> impl Iterator<Item = (&'static str,
     measured.iter().flat_map(|(name, row)| row.iter().map(move |(budget, measured)| (*name, *budget, *measured)))
 }
 
-fn as_text(look: &Look, measured: &[(&'static str, Row)]) -> String {
+fn as_text(look: &Look, measured: &Evaluation) -> String {
     let mut table = Table::default();
     let head = ["retrieval", "budget", "commits", "file recall", "line recall", "MRR", "tokens"];
     table.row(head.map(|word| (Paint::Faint, word)));
-    for (name, budget, measured) in rows(measured) {
+    for (name, budget, measured) in rows(&measured.rows) {
         table.row([
             (Paint::Strong, name),
             (Paint::Plain, &budget.to_string()),
@@ -89,11 +89,42 @@ fn as_text(look: &Look, measured: &[(&'static str, Row)]) -> String {
             (Paint::Plain, &format!("{:.0}", measured.tokens)),
         ]);
     }
+    format!("{}\n{}", table.render(look), saved(look, &measured.saving))
+}
+
+/// Against whole files.
+fn saved(look: &Look, saving: &Saving) -> String {
+    let mut table = Table::default();
+    table.row(["sent", "file recall", "line recall", "tokens", "less"].map(|word| (Paint::Faint, word)));
+    let mut row = |name: &str, measured: &Measured, less: &str| {
+        table.row([
+            (Paint::Strong, name),
+            (Paint::Plain, &format!("{:.3}", measured.file_recall)),
+            (Paint::Plain, &format!("{:.3}", measured.line_recall)),
+            (Paint::Plain, &format!("{:.0}", measured.tokens)),
+            (Paint::Plain, less),
+        ]);
+    };
+    row("given files and their imports, whole", &saving.whole, "");
+    match saving.equal.zip(saving.percent()) {
+        Some(((budget, equal), percent)) => {
+            row(&format!("their diff, and sections under {budget}"), &equal, &format!("{percent:.0} %"));
+        }
+        None => return format!("{}no budget that was tried finds as much\n", table.render(look)),
+    }
     table.render(look)
 }
 
-fn as_json(measured: &[(&'static str, Row)]) -> Value {
-    let rows = rows(measured).map(|(name, budget, measured)| {
+fn as_json(measured: &Evaluation) -> Value {
+    let saving = &measured.saving;
+    let figures = |measured: &Measured| json!({"file_recall": measured.file_recall, "line_recall": measured.line_recall, "tokens": measured.tokens});
+    let equal = saving.equal.map(|(budget, equal)| {
+        let mut figures = figures(&equal);
+        figures["budget"] = json!(budget);
+        figures
+    });
+    let saved = json!({"whole_files": figures(&saving.whole), "context": equal, "percent": saving.percent()});
+    let rows = rows(&measured.rows).map(|(name, budget, measured)| {
         json!({
             "retrieval": name,
             "budget": budget,
@@ -104,5 +135,5 @@ fn as_json(measured: &[(&'static str, Row)]) -> Value {
             "tokens": measured.tokens,
         })
     });
-    json::versioned([("rows", rows.collect())])
+    json::versioned([("rows", rows.collect()), ("saving", saved)])
 }

@@ -112,6 +112,11 @@ pub const KEYS: &[Key] = &[
     key("resolve.reviewer", Form::Name, Trust::User),
     key("resolve.follow_ups", Form::Count { min: 0, max: 2 }, Trust::User),
     key("context.tokens", Form::Count { min: 0, max: 130_000 }, Trust::User),
+    key("context.embeddings.kind", Form::Words(&["off", "openai", "ollama"]), Trust::User),
+    key("context.embeddings.model", Form::Name, Trust::User),
+    key("context.embeddings.base_url", Form::Name, Trust::User),
+    key("context.embeddings.api_key_env", Form::Name, Trust::User),
+    key("context.embeddings.api_key_cmd", Form::Name, Trust::User),
     key("learning.enabled", Form::Flag, Trust::Repository),
 ];
 

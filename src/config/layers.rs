@@ -14,8 +14,8 @@ use super::keys::{self, Form, KEYS, Trust, Value};
 use super::reviewers::{self, Parsed};
 use super::strictness::Strictness;
 use super::{
-    BudgetSettings, ColorChoice, ContextSettings, Dollars, LearningSettings, Paths, PolicySettings, ResolveSettings,
-    RetentionSettings, Settings, WatchSettings, WindowSettings, embedded,
+    BudgetSettings, ColorChoice, ContextSettings, Dollars, EmbeddingSettings, LearningSettings, Paths, PolicySettings,
+    ResolveSettings, RetentionSettings, ReviewerKind, Settings, WatchSettings, WindowSettings, embedded,
 };
 use crate::domain::text;
 
@@ -271,7 +271,7 @@ impl Loading {
                 ) => {
                     for (field, value) in fields {
                         let name = format!("{group}.{}", field.get_ref());
-                        if let Err(error) = self.value(document, layer, &name, field.span().start, value) {
+                        if let Err(error) = self.entry(document, layer, &name, field.span().start, value) {
                             self.mistake(layer, error)?;
                         }
                     }
@@ -290,6 +290,29 @@ impl Loading {
             }
         }
         Ok(())
+    }
+
+    /// A value, or a table of values within a group.
+    fn entry(
+        &mut self,
+        document: &Document,
+        layer: Layer,
+        name: &str,
+        start: usize,
+        found: &toml::Spanned<DeValue<'_>>,
+    ) -> Result<(), ConfigError> {
+        match found.get_ref() {
+            DeValue::Table(fields) if name == "context.embeddings" => {
+                for (field, value) in fields {
+                    let name = format!("{name}.{}", field.get_ref());
+                    if let Err(error) = self.value(document, layer, &name, field.span().start, value) {
+                        self.mistake(layer, error)?;
+                    }
+                }
+                Ok(())
+            }
+            _ => self.value(document, layer, name, start, found),
+        }
     }
 
     fn value(
@@ -453,7 +476,26 @@ impl Loading {
                 reviewer: Some(values.text("resolve.reviewer")).filter(|name| !name.is_empty()),
                 follow_ups: values.count("resolve.follow_ups") as u32,
             },
-            context: ContextSettings { tokens: values.count("context.tokens") as u32 },
+            context: ContextSettings {
+                tokens: values.count("context.tokens") as u32,
+                embeddings: match values.text("context.embeddings.kind").as_str() {
+                    "openai" => Some(ReviewerKind::Openai),
+                    "ollama" => Some(ReviewerKind::Ollama),
+                    _ => None,
+                }
+                .map(|kind| {
+                    let said = |field: &str| {
+                        Some(values.text(&format!("context.embeddings.{field}"))).filter(|text| !text.is_empty())
+                    };
+                    EmbeddingSettings {
+                        kind,
+                        model: said("model").unwrap_or_default(),
+                        base_url: said("base_url"),
+                        api_key_env: said("api_key_env"),
+                        api_key_cmd: said("api_key_cmd"),
+                    }
+                }),
+            },
             learning: LearningSettings { enabled: values.flag("learning.enabled") },
             reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
             smells,

@@ -141,6 +141,32 @@ pub struct ResolveSettings {
 pub struct ContextSettings {
     /// At most; 0 is nothing.
     pub tokens: u32,
+    /// Who makes vectors of code; `None` is nobody.
+    pub embeddings: Option<EmbeddingSettings>,
+}
+
+/// A server that makes vectors of code, as reviewers have theirs; see `assets/config.toml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingSettings {
+    /// `Openai` or `Ollama`.
+    pub kind: ReviewerKind,
+    pub model: String,
+    pub base_url: Option<String>,
+    pub api_key_env: Option<String>,
+    pub api_key_cmd: Option<String>,
+}
+
+impl EmbeddingSettings {
+    /// As a reviewer that is reached the same way: where its key comes from follows the same rules.
+    pub fn as_reviewer(&self) -> ReviewerSettings {
+        ReviewerSettings {
+            model: self.model.clone(),
+            base_url: self.base_url.clone(),
+            api_key_env: self.api_key_env.clone(),
+            api_key_cmd: self.api_key_cmd.clone(),
+            ..ReviewerSettings::new(self.kind)
+        }
+    }
 }
 
 /// Whether reviews teach; see `assets/config.toml`.

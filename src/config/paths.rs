@@ -103,6 +103,11 @@ impl Paths {
         self.cache.join("index").join(format!("repo-{key}"))
     }
 
+    /// Vectors of code, of all repositories.
+    pub fn vectors_folder(&self) -> PathBuf {
+        self.cache.join("vectors")
+    }
+
     /// The user's own theme of this name; `None` for a name that could leave the folder.
     pub fn theme_file(&self, name: &str) -> Option<PathBuf> {
         let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));

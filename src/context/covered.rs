@@ -1,13 +1,13 @@
 //! Which lines tests reached, where an lcov or Cobertura report lies about: in the snapshot, else in the worktree, where
 //! test runs leave it.
 //!
-//! Invariant: a report is other people's text: read up to a bound, never believed to name files outside of the
-//! repository; nonsense in it is passed over.
+//! Invariants: a report is other people's text: read up to a bound, line by line and tag by tag, no entity in it expanded;
+//! what it names is held against the files of the tree, and nothing is opened by it; nonsense in it is passed over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::domain::LineRange;
 use crate::git::Repo;
@@ -27,6 +27,8 @@ const PLACES: [&str; 12] = [
     "target/site/cobertura/coverage.xml",
     "build/reports/cobertura.xml",
 ];
+/// Folders in which any `.lcov` is a report.
+const FOLDERS: [&str; 3] = ["", "coverage", "target/coverage"];
 /// Larger reports are not read, in bytes: that of a million lines is about half of it.
 const MAX_BYTES: u64 = 32 << 20;
 
@@ -37,25 +39,47 @@ pub struct Share {
     pub of: u32,
 }
 
+impl Share {
+    /// From 0 to 1.
+    pub fn part(self) -> f64 {
+        f64::from(self.reached) / f64::from(self.of.max(1))
+    }
+}
+
 /// What a report says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Covered {
-    /// By path as the report has it, below the repository where that is known: lines and whether they were reached, sorted.
+    /// By path of the tree: lines and whether they were reached, sorted.
     files: HashMap<String, Vec<(u32, bool)>>,
 }
 
 impl Covered {
-    /// The first report that is found for a commit; `None` without one that says anything.
-    pub fn find(repo: &Repo, commit: &str) -> Option<Self> {
+    /// The first report that says anything of the files of a commit's tree, which are at `paths`.
+    pub fn find<'p>(repo: &Repo, commit: &str, paths: impl Iterator<Item = &'p String>) -> Option<Self> {
         let root = repo.root();
         let in_tree = PLACES.iter().filter_map(|place| {
             let (_, blob) = repo.entry_at(commit, place).ok()??;
             let is_small = repo.blob_size(&blob).is_ok_and(|size| size <= MAX_BYTES);
             is_small.then(|| repo.blob(&blob).ok())?
         });
-        let in_worktree = PLACES.iter().filter_map(|place| bounded(&root.join(place)));
-        let mut reports = in_tree.chain(in_worktree).map(|report| Self::read(&String::from_utf8_lossy(&report), &root));
+        let named = FOLDERS.iter().flat_map(|folder| lcov_in(&root.join(folder)));
+        let in_worktree = PLACES.iter().map(|place| root.join(place)).chain(named).filter_map(|path| bounded(&path));
+        let mut reports = in_tree.chain(in_worktree).peekable();
+        reports.peek()?;
+        let tree = Places::of(paths);
+        let mut reports = reports.map(|report| Self::read(&String::from_utf8_lossy(&report), &root).placed(&tree));
         reports.find(|report| !report.files.is_empty())
+    }
+
+    /// With the paths of the tree instead of those of the report; what is of no file, or could be of several, is left away.
+    fn placed(self, tree: &Places<'_>) -> Self {
+        let mut placed = Self::default();
+        for (path, lines) in self.files {
+            if let Some(path) = tree.of_report(&path) {
+                placed.files.insert(path.to_owned(), lines);
+            }
+        }
+        placed
     }
 
     /// Reads a report of either kind; `root` is where the paths in it begin that are absolute.
@@ -124,17 +148,64 @@ impl Covered {
         }
     }
 
+    /// Whether the report knows a file.
+    pub fn has(&self, path: &str) -> bool {
+        self.files.contains_key(path)
+    }
+
     /// The share of some lines of a file; `None` when the report says nothing of them.
     pub fn share(&self, path: &str, lines: LineRange) -> Option<Share> {
-        // A report may be written from inside of the repository or of the folder of a package.
-        let tails = path.match_indices('/').map(|(at, _)| path.get(at + 1..).unwrap_or_default());
-        let known = std::iter::once(path).chain(tails).find_map(|tail| self.files.get(tail))?;
+        let known = self.files.get(path)?;
         let from = known.partition_point(|(line, _)| *line < lines.start);
         let to = known.partition_point(|(line, _)| *line <= lines.end);
         let inside = known.get(from..to).filter(|inside| !inside.is_empty())?;
         let reached = inside.iter().filter(|(_, reached)| *reached).count() as u32;
         Some(Share { reached, of: inside.len() as u32 })
     }
+}
+
+/// The paths of a tree.
+struct Places<'p> {
+    paths: HashSet<&'p str>,
+    by_name: HashMap<&'p str, Vec<&'p str>>,
+}
+
+impl<'p> Places<'p> {
+    fn of(paths: impl Iterator<Item = &'p String>) -> Self {
+        let mut places = Self { paths: HashSet::new(), by_name: HashMap::new() };
+        for path in paths {
+            places.paths.insert(path);
+            places.by_name.entry(name(path)).or_default().push(path);
+        }
+        places
+    }
+
+    /// The file that a report means. It may have been written on another machine, then its path only ends like the file's,
+    /// or from inside of a folder, then the file's path ends like it.
+    fn of_report(&self, path: &str) -> Option<&'p str> {
+        let tails = path.match_indices('/').map(|(at, _)| path.get(at + 1..).unwrap_or_default());
+        let mut tails = std::iter::once(path).chain(tails);
+        let is_bare = |tail: &str| !tail.contains('/') && path.contains('/');
+        let found = tails.find_map(|tail| self.paths.get(tail).copied().filter(|_| !is_bare(tail)));
+        found.or_else(|| {
+            let ends = |other: &&&str| other.strip_suffix(path).is_some_and(|rest| rest.ends_with('/'));
+            let mut longer = self.by_name.get(name(path))?.iter().filter(ends);
+            longer.next().copied().filter(|_| longer.next().is_none())
+        })
+    }
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The `.lcov` files of a folder, by name.
+fn lcov_in(folder: &Path) -> Vec<PathBuf> {
+    const MOST: usize = 10_000;
+    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST).flatten().map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "lcov")).collect();
+    found.sort();
+    found
 }
 
 /// A path without what leads to the repository.
@@ -175,12 +246,12 @@ mod tests {
     #[test]
     fn both_kinds_of_report_say_the_same() {
         for text in [LCOV, COBERTURA] {
-            let covered = Covered::read(text, Path::new("/work/repo"));
+            let paths = ["src/a.rs", "crates/x/b.rs", "c.rs"].map(str::to_owned);
+            let covered = Covered::read(text, Path::new("/work/repo")).placed(&Places::of(paths.iter()));
             for (path, lines, expected) in [
                 ("src/a.rs", (1, 9), Some((2, 3))),
                 ("src/a.rs", (2, 2), Some((1, 1))),
                 ("src/a.rs", (3, 8), None),
-                ("b.rs", (1, 4), Some((0, 1))),
                 ("crates/x/b.rs", (1, 4), Some((0, 1))),
                 ("c.rs", (1, 4), None),
             ] {
@@ -188,6 +259,34 @@ mod tests {
                 assert_eq!(share.map(|share| (share.reached, share.of)), expected, "{path} {lines:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_report_is_of_files_of_the_tree_or_of_none() {
+        let paths = ["src/a.rs", "x/lib.rs", "y/lib.rs", "top.rs", "one/only.rs"].map(str::to_owned);
+        let tree = Places::of(paths.iter());
+        for (path, expected) in [
+            ("src/a.rs", Some("src/a.rs")),
+            ("/ci/build/src/a.rs", Some("src/a.rs")),
+            ("../../elsewhere/src/a.rs", Some("src/a.rs")),
+            ("lib.rs", None),
+            ("only.rs", Some("one/only.rs")),
+            ("/usr/lib/top.rs", None),
+            ("/etc/passwd", None),
+            ("", None),
+        ] {
+            assert_eq!(tree.of_report(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn entities_and_deep_tags_are_text() {
+        let bomb = format!(
+            "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]>{}<class filename=\"&b;\"><line number=\"1\" hits=\"1\"/>",
+            "<lines>".repeat(100_000)
+        );
+        let covered = Covered::read(&bomb, Path::new("/work/repo"));
+        assert_eq!(covered.files.keys().collect::<Vec<_>>(), ["&b;"]);
     }
 
     #[test]

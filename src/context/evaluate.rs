@@ -10,16 +10,21 @@
 //! - *reciprocal rank*: one by the place of the first hidden file, files being in the order of their best score.
 //!
 //! Each is the mean over cases. The sections are packed as for a review, every token of a title counted.
+//!
+//! Beside it stands what sending whole files would find and cost, see [`Saving`].
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
+use super::chunk::chunks;
+use super::imports::Tree;
 use super::library::{Library, code_files, content};
-use super::pack::{Packed, pack};
+use super::pack::{Because, Need, Packed, Piece, SectionKind, pack};
 use super::past::Known;
 use super::retrieve::history::Touch;
 use super::retrieve::paths::is_code;
-use super::retrieve::task::{Given, GivenHunk, Task};
+use super::retrieve::task::{Given, GivenHunk, Task, old_lines};
 use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, SourceFile, Sources, rank, reweigh};
@@ -27,6 +32,7 @@ use super::surroundings::{HISTORY, pieces};
 use super::tokens::{Encoding, count};
 use crate::domain::LineRange;
 use crate::git::{GitError, PastChange, PastKind, Repo};
+use crate::provider::builtin::language::Language;
 
 /// Files of code that a commit modifies, to be a case.
 const FILES: std::ops::RangeInclusive<usize> = 2..=15;
@@ -47,6 +53,37 @@ pub struct Measured {
 /// The figures of one way to retrieve, by budget.
 pub type Row = BTreeMap<u32, Measured>;
 
+/// What the context saves against sending all given files and what they import directly, whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Saving {
+    /// Sending them whole. Nothing is ranked.
+    pub whole: Measured,
+    /// Sending the diff of the given files with [`AROUND`] lines around each change, and sections under the least of
+    /// [`LADDER`] with which as many files and as many lines are found; `None` where none does.
+    pub equal: Option<(u32, Measured)>,
+}
+
+impl Saving {
+    /// How many of the tokens are not sent, from 0 to 100.
+    pub fn percent(&self) -> Option<f64> {
+        let (_, equal) = self.equal.filter(|_| self.whole.tokens > 0.0)?;
+        Some((1.0 - equal.tokens / self.whole.tokens) * 100.0)
+    }
+}
+
+/// Lines around each change of a diff, as a review is sent them.
+const AROUND: u32 = 8;
+/// Budgets that are tried for as good a recall as that of whole files, in tokens.
+const LADDER: [u32; 14] =
+    [250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000];
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    pub rows: Vec<(&'static str, Row)>,
+    pub saving: Saving,
+}
+
 /// Which commits, and how much is taken.
 #[derive(Debug, Clone)]
 pub struct Plan<'a> {
@@ -62,16 +99,17 @@ pub struct Plan<'a> {
     pub folder: Option<&'a Path>,
 }
 
-/// Measures ways to retrieve, by their weights. `progress` is told of each case.
+/// Measures ways to retrieve, by their weights, and what the built-in ones save. `progress` is told of each case.
 pub fn evaluate(
     repo: &Repo,
     plan: &Plan<'_>,
     ways: &[(&'static str, &Weights)],
     progress: &mut dyn FnMut(usize),
-) -> Result<Vec<(&'static str, Row)>, GitError> {
+) -> Result<Evaluation, GitError> {
     let known = Known::read(repo, plan.tip, plan.depth, plan.folder)?;
     let mut library = Library::default();
     let mut sums: Vec<(&'static str, Row)> = ways.iter().map(|(name, _)| (*name, Row::new())).collect();
+    let (mut whole, mut ladder) = (Measured::default(), [Measured::default(); LADDER.len()]);
     let (mut found, mut skipped) = (0, 0);
     for ancestor in repo.ancestors(plan.tip, plan.depth)? {
         if found == plan.commits {
@@ -99,6 +137,9 @@ pub fn evaluate(
             Told::plain(&file.document, &text, &tokens)
         };
         let sources = Sources { files: &files, history: &known.history, before: &before, told: &told };
+        let module = repo.file_at(parent, "go.mod")?.map(|text| go_module(&text)).unwrap_or_default();
+        let sent_whole = pack(&whole_files(repo, &case.task, &files, &module), u32::MAX, &tokens);
+        let diff_tokens = tokens(&diff(repo, &case.task, &files)) as f64;
         let files = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
         for ((_, weights), (_, row)) in ways.iter().zip(&mut sums) {
             let ranked = reweigh(&files, weights);
@@ -107,13 +148,86 @@ pub fn evaluate(
                 row.entry(*budget).or_default().add(&case.hidden, &ranked, &packed);
             }
         }
+        whole.add(&case.hidden, &files, &sent_whole);
+        for (budget, measured) in LADDER.iter().zip(&mut ladder) {
+            let packed = pack(&pieces(&files, Weights::built_in()), *budget, &tokens);
+            measured.add(&case.hidden, &files, &packed);
+            measured.tokens += diff_tokens;
+        }
         found += 1;
         progress(found);
     }
-    for measured in sums.iter_mut().flat_map(|(_, row)| row.values_mut()) {
-        measured.divide();
+    let rows = sums.iter_mut().flat_map(|(_, row)| row.values_mut());
+    rows.chain(&mut ladder).chain([&mut whole]).for_each(Measured::divide);
+    let is_equal =
+        |measured: &Measured| measured.file_recall >= whole.file_recall && measured.line_recall >= whole.line_recall;
+    let equal = LADDER.into_iter().zip(ladder).find(|(_, measured)| is_equal(measured));
+    Ok(Evaluation { rows: sums, saving: Saving { whole, equal } })
+}
+
+/// The given files, and the files that they import directly, each in one piece.
+fn whole_files(repo: &Repo, task: &Task, files: &[SourceFile], module: &str) -> Vec<Piece> {
+    let tree = Tree::of(files.iter().map(|file| file.path.as_str()), Some(module).filter(|module| !module.is_empty()));
+    let mut sent: BTreeMap<&str, String> = BTreeMap::new();
+    let mut imported: Vec<&str> = Vec::new();
+    for given in &task.given {
+        let text = text_of(repo, files, &given.path).unwrap_or_else(|| {
+            given.hunks.iter().flat_map(|hunk| &hunk.added).flat_map(|line| [line.as_str(), "\n"]).collect()
+        });
+        let found = chunks(&given.path, &text, Language::detect(&given.path, text.as_bytes()));
+        imported.extend(found.first().map(|first| tree.imported(&given.path, &first.imports)).unwrap_or_default());
+        sent.insert(&given.path, text);
     }
-    Ok(sums)
+    for path in imported {
+        if let Some(text) = text_of(repo, files, path) {
+            sent.entry(path).or_insert(text);
+        }
+    }
+    let piece = |(path, text): (&str, String)| Piece {
+        path: path.to_owned(),
+        lines: Some(LineRange::new(1, text.lines().count().max(1) as u32)),
+        kind: SectionKind::Window,
+        text: text.into(),
+        tokens: None,
+        need: Need::Must,
+        score: 1.0,
+        worth: 1.0,
+        first: 0.0,
+        because: Arc::new(Because::default()),
+    };
+    sent.into_iter().map(piece).collect()
+}
+
+/// The diff of the given files.
+fn diff(repo: &Repo, task: &Task, files: &[SourceFile]) -> String {
+    let mut told = String::new();
+    for given in &task.given {
+        told.push_str(&format!("### {}\n", given.path));
+        let text = text_of(repo, files, &given.path).unwrap_or_default();
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let around = |start: usize, end: usize| lines[start.min(lines.len())..end.min(lines.len())].concat();
+        for hunk in &given.hunks {
+            let (start, end) = old_lines(&hunk.place);
+            let (start, end) = (start as usize, end as usize);
+            let changed = hunk.removed.iter().chain(&hunk.added).flat_map(|line| [line.as_str(), "\n"]);
+            told.push_str(&around(start.saturating_sub(AROUND as usize), start));
+            told.extend(changed);
+            told.push_str(&around(end, end.saturating_add(AROUND as usize)));
+        }
+    }
+    told
+}
+
+fn text_of(repo: &Repo, files: &[SourceFile], path: &str) -> Option<String> {
+    let at = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
+    content(repo, &files.get(at)?.blob).ok().flatten()
+}
+
+/// What a `go.mod` calls its module.
+fn go_module(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let name = text.lines().find_map(|line| line.trim().strip_prefix("module "));
+    name.map(|name| name.trim().trim_matches('"').to_owned()).unwrap_or_default()
 }
 
 struct Case {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::house_documents::{decisions, is_contributing};
 use super::links;
 use super::mask::Mask;
 use super::secret_files::is_secret_file;
@@ -16,6 +17,9 @@ use crate::git::{EntryKind, Repo};
 const FOR_REVIEWERS: [&str; 2] = ["REVIEW.md", ".github/REVIEW.md"];
 /// Written for assistants: what concerns a review is taken, at the root and in the folders around changed files.
 const FOR_ASSISTANTS: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+/// Written for contributors: likewise, but for the folders.
+const FOR_CONTRIBUTORS: [&str; 4] =
+    ["CONTRIBUTING.md", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md", "CONTRIBUTING.rst"];
 /// Of a file for assistants that is no longer than this, in bytes, all is taken: half a screen.
 const SMALL: usize = 2_000;
 /// Folders that are looked into.
@@ -37,19 +41,21 @@ pub struct HouseRules {
     pub sources: Vec<String>,
 }
 
-/// The rules that a snapshot holds for a review of `changed_paths`; `None` when it holds none. The text is at most
-/// `budget_tokens`, as `count` counts.
+/// The rules that a snapshot holds for a review of `changed_paths`; `None` when it holds none. Of its `documents` those
+/// that concern the paths are loaded. The text is at most `budget_tokens`, as `count` counts.
 pub fn house_rules(
     repo: &Repo,
     snapshot_commit: &str,
     changed_paths: &[&str],
+    documents: &[String],
     budget_tokens: u64,
     count: &dyn Fn(&str) -> u64,
     mask: Mask,
 ) -> Option<HouseRules> {
     let mut rules = HouseRules { text: String::new(), sources: Vec::new() };
     let mut seen = HashSet::new();
-    for path in candidates(changed_paths) {
+    let decisions = decisions(repo, snapshot_commit, documents, changed_paths);
+    for path in candidates(changed_paths).into_iter().chain(decisions.iter().cloned()) {
         let Some((place, blob)) = locate(repo, snapshot_commit, &path).filter(|(_, blob)| seen.insert(blob.clone()))
         else {
             continue;
@@ -57,7 +63,8 @@ pub fn house_rules(
         let Some(text) = Text::of(repo, &blob, &place, mask).ok().filter(|text| !text.is_binary) else { continue };
         let text = text.as_str();
         let text = text.get(..text.floor_char_boundary(MAX_BYTES)).unwrap_or(text);
-        let relevant = match FOR_REVIEWERS.contains(&path.as_str()) || text.len() <= SMALL {
+        let is_short = text.len() <= SMALL && !is_contributing(path.rsplit('/').next().unwrap_or(&path));
+        let relevant = match FOR_REVIEWERS.contains(&path.as_str()) || is_short || decisions.contains(&path) {
             true => text.trim().to_owned(),
             false => sections(text),
         };
@@ -89,7 +96,11 @@ pub fn house_rules(
 }
 
 /// The quote of as many lines as fit; `None` for not even one.
-fn beginning(text: &str, quote: &dyn Fn(&str, &str) -> String, fits: &dyn Fn(&str) -> bool) -> Option<String> {
+pub(super) fn beginning(
+    text: &str,
+    quote: &dyn Fn(&str, &str) -> String,
+    fits: &dyn Fn(&str) -> bool,
+) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let first = |number: usize| {
         let note = format!("({} left out.)\n", count(lines.len() - number, "more line"));
@@ -119,11 +130,12 @@ fn candidates(changed_paths: &[&str]) -> Vec<String> {
     let folders = folders.into_iter().map(|(_, folder)| folder).take(MAX_FOLDERS);
     let for_assistants = [""].into_iter().chain(folders);
     let for_assistants = for_assistants.flat_map(|folder| FOR_ASSISTANTS.map(|name| format!("{folder}{name}")));
-    FOR_REVIEWERS.map(str::to_owned).into_iter().chain(for_assistants).collect()
+    let for_all = FOR_CONTRIBUTORS.map(str::to_owned);
+    FOR_REVIEWERS.map(str::to_owned).into_iter().chain(for_assistants).chain(for_all).collect()
 }
 
 /// The file at a path, and its blob. A link is followed once, and not out of the repository.
-fn locate(repo: &Repo, commit: &str, path: &str) -> Option<(String, String)> {
+pub(super) fn locate(repo: &Repo, commit: &str, path: &str) -> Option<(String, String)> {
     let (kind, id) = repo.entry_at(commit, path).ok()??;
     match kind {
         EntryKind::File => Some((path.to_owned(), id)),
@@ -192,8 +204,8 @@ mod tests {
     #[test]
     fn rules_are_looked_for_around_changed_files() {
         let found = candidates(&["src/a/x.rs", "src/b.rs", "top.rs"]);
-        assert_eq!(found.len(), 2 + 3 * 3);
+        assert_eq!(found.len(), 2 + 3 * 3 + 4);
         assert_eq!(found[..4], ["REVIEW.md", ".github/REVIEW.md", "AGENTS.md", "CLAUDE.md"]);
-        assert_eq!(found[8..], ["src/a/AGENTS.md", "src/a/CLAUDE.md", "src/a/GEMINI.md"]);
+        assert_eq!(found[8..11], ["src/a/AGENTS.md", "src/a/CLAUDE.md", "src/a/GEMINI.md"]);
     }
 }

@@ -11,24 +11,29 @@ use ignore::gitignore::Gitignore;
 
 use super::candidates::choose;
 use super::compress::Strength;
+use super::covered::Covered;
+use super::house_documents::{constitution, house_documents, index as documents_by_folder};
 use super::house_rules::house_rules;
 use super::index::Index;
 use super::library::{Library, code_of};
 use super::mask::Mask;
-use super::pack::{Because, Count, Need, Packed, Piece, Said, SectionKind, pack};
+use super::meaning::Meaning;
+use super::pack::{Because, Count, Need, Packed, Piece, Said, SectionKind, Untested, pack};
 use super::past::Known;
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::paths::folder;
-use super::retrieve::task::{Focus, Task};
+use super::retrieve::task::{Focus, Task, old_lines};
 use super::retrieve::weights::Weights;
-use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank};
+use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, reweigh};
 use super::squeeze::{LIKELY, is_tight, squeeze};
 use super::telling::Telling;
 use super::tokens;
 use crate::domain::text::one_line;
 use crate::domain::{Encoding, LineRange};
-use crate::git::{EntryKind, GitError, Listing, Repo, TreeFile};
-use crate::provider::builtin::facts::is_test_path;
+use crate::git::{GitError, Repo, TreeFile};
+use crate::provider::builtin::facts::{Facts, is_test_path};
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::Parsers;
 
 /// Commits of history that are looked at: a bound on how long the first question in a repository takes.
 pub const HISTORY: usize = 3_000;
@@ -36,6 +41,8 @@ pub const HISTORY: usize = 3_000;
 const MAX_FOCUS: u32 = 2_000;
 /// The project's rules may take so many tokens, and no more than a part of 32 of the budget.
 const MAX_RULES: u32 = 1_500;
+/// The constitution is whole up to a quarter of the budget: it is pinned, and nothing is sent before it.
+const CONSTITUTION_PART: u32 = 4;
 /// The task's text may take a quarter of the budget: it is known to whoever asks.
 const TASK_PART: u32 = 4;
 
@@ -45,6 +52,8 @@ pub struct Options {
     pub types: bool,
     pub tests: bool,
     pub documentation: bool,
+    /// Whoever tells of it by itself does without.
+    pub constitution: bool,
     /// Globs in the syntax of .gitignore; with any, code comes from files that they name.
     pub files: Gitignore,
     /// With any, code is of these kinds.
@@ -53,7 +62,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { types: true, tests: true, documentation: true, files: Gitignore::empty(), kinds: Vec::new() }
+        Self {
+            types: true,
+            tests: true,
+            documentation: true,
+            constitution: true,
+            files: Gitignore::empty(),
+            kinds: Vec::new(),
+        }
     }
 }
 
@@ -85,16 +101,19 @@ pub struct Question<'a> {
     pub folder: Option<&'a Path>,
     /// Which files of a large tree to look at; without it they are all read, up to a number.
     pub index: Option<&'a Index>,
+    /// What code means; without it that signal is missing.
+    pub meaning: Option<&'a Meaning>,
 }
 
 /// Puts the context together.
 pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitError> {
     let weights = Weights::built_in();
-    let Question { tree, history, task, diff, budget, encoding, options, folder, index } = question;
+    let Question { tree, history, task, diff, budget, encoding, options, folder, index, meaning } = question;
     let count: Count<'_> = &|text| tokens::count(encoding, text);
     let changed: Vec<&str> = task.paths().collect();
     let listing = repo.listing(tree)?;
     let tree_files = code_of(&listing, &changed);
+    let blobs: HashMap<String, String> = tree_files.iter().map(|file| (file.path.clone(), file.blob.clone())).collect();
     let known = Known::read(repo, history, HISTORY, folder)?;
     let before = known.before(history);
     let chosen = choose(tree_files.clone(), &task, index, &known.history, &before);
@@ -104,8 +123,20 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     let told = |file: &SourceFile| telling.told(file);
     let sources = Sources { files: &files, history: &known.history, before: &before, told: &told };
     let mut ranked = rank(&task, &sources, weights, &mut library.vocabulary);
+    let mut notes = Vec::new();
+    match meaning.map(|meaning| meaning.weigh(repo, &task, &mut ranked, &blobs)) {
+        Some(Ok(())) => ranked = reweigh(&ranked, weights),
+        Some(Err(error)) => notes.push(format!("without what code means: {}", one_line(&error.summary))),
+        None => {}
+    }
     ranked.retain(|file| options.wants_file(&file.path));
+    let tokens = |text: &str| count(text) as u64;
     let mut all = Vec::new();
+    if options.constitution
+        && let Some(text) = constitution(repo, tree, u64::from(budget / CONSTITUTION_PART), &tokens, Mask::On)
+    {
+        all.push(piece(SectionKind::Rules, Need::Must, text, "the constitution, pinned"));
+    }
     if !task.text.is_empty() {
         all.push(task_piece(&task.text, budget / TASK_PART, count));
     }
@@ -113,12 +144,13 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     all.extend(focus_pieces(&task.focus, &files, &telling, budget, count));
     if options.documentation {
         let room = u64::from(MAX_RULES.min(budget / 32));
-        let rules = house_rules(repo, tree, &changed, room, &|text| count(text) as u64, Mask::On);
+        let documents = house_documents(repo, tree)?;
+        let rules = house_rules(repo, tree, &changed, &documents, room, &tokens, Mask::On);
         let loaded = rules.as_ref().map_or(&[][..], |rules| rules.sources.as_slice());
-        let others = documents(&listing, loaded);
+        let others = documents_by_folder(&documents, loaded, &changed);
         all.extend(rules.map(|rules| piece(SectionKind::Rules, Need::Must, rules.text + "\n", "the project's rules")));
         if !others.is_empty() {
-            let text = format!("Documents of the project that can be asked for: {}\n", others.join(", "));
+            let text = format!("Documents of the project that can be asked for:\n{others}");
             all.push(piece(SectionKind::Documentation, Need::Filler, text, "what else the project says about itself"));
         }
     }
@@ -140,9 +172,54 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
         squeeze(&mut all, &ranked, *strength, &telling);
         packed = Packed { compression: Some(*strength), ..pack(&all, budget, count) };
     }
+    if let Some(covered) = Covered::find(repo, tree, blobs.keys()) {
+        tell_coverage(&mut packed, &covered);
+        packed.untested = untested(repo, &task, &blobs, &covered);
+    }
+    packed.notes = notes;
     library.close();
     telling.close();
     Ok(packed)
+}
+
+/// What tests reached of each section.
+fn tell_coverage(packed: &mut Packed, covered: &Covered) {
+    for section in &mut packed.sections {
+        section.coverage = section.lines.and_then(|lines| covered.share(&section.path, lines));
+        if let Some(share) = section.coverage {
+            let said = match share.reached {
+                0 => "; not covered by tests".to_owned(),
+                reached => {
+                    format!("; tests reach {reached} of {}", crate::domain::text::count(share.of as usize, "line"))
+                }
+            };
+            Arc::make_mut(&mut section.because).reason.push_str(&said);
+        }
+    }
+}
+
+/// The changed functions that no test reaches.
+fn untested(repo: &Repo, task: &Task, blobs: &HashMap<String, String>, covered: &Covered) -> Vec<Untested> {
+    let mut parsers = Parsers::default();
+    let mut found = Vec::new();
+    for given in &task.given {
+        let content = blobs.get(&given.path).and_then(|blob| repo.blob(blob).ok());
+        let Some(content) = content.filter(|_| covered.has(&given.path)) else { continue };
+        let language = Language::detect(&given.path, &content);
+        let parsed = language.and_then(|language| parsers.parse(&given.path, language, &content).ok());
+        for function in parsed.map(|source| Facts::of(&source).functions).unwrap_or_default() {
+            let lines = LineRange::new(function.line_start, function.line_end);
+            let is_changed = given.hunks.iter().any(|hunk| {
+                let (start, end) = old_lines(&hunk.place);
+                LineRange::new(start + 1, end.max(start + 1)).overlaps(lines)
+            });
+            let share = covered.share(&given.path, lines);
+            if is_changed && !function.is_test && share.is_some_and(|share| share.reached == 0) {
+                found.push(Untested { path: given.path.clone(), name: function.name, lines });
+            }
+        }
+    }
+    found
 }
 
 fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
@@ -218,22 +295,6 @@ fn focus_pieces(
     focus.iter().filter_map(around).collect()
 }
 
-/// So many documents are named.
-const MAX_DOCUMENTS: usize = 20;
-
-/// The documents for people and assistants that a tree has, but for those that are loaded.
-fn documents(listing: &Listing, loaded: &[String]) -> Vec<String> {
-    let is_document = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        matches!(name, "AGENTS.md" | "CLAUDE.md" | "GEMINI.md" | "REVIEW.md")
-            || name.starts_with("CONTRIBUTING")
-            || path.split('/').any(|part| matches!(part, "adr" | "adrs" | "decisions")) && name.ends_with(".md")
-    };
-    let files = listing.entries.iter().filter(|entry| entry.kind == EntryKind::File).map(|entry| &entry.path);
-    let others = files.filter(|path| is_document(path) && !loaded.contains(path));
-    others.take(MAX_DOCUMENTS).map(|path| one_line(path).into_owned()).collect()
-}
-
 /// What a file is, for when none of it fits.
 fn summary(file: &RankedFile, library: &Library) -> Piece {
     const MAX_NAMES: usize = 40;
@@ -291,7 +352,7 @@ fn kind(file: &RankedFile, number: usize, passage: &RankedPassage) -> SectionKin
 }
 
 /// The signals that files are ranked by, and the names of their figures.
-const SIGNALS: [(&str, &str, &[&str]); 4] = [
+const SIGNALS: [(&str, &str, &[&str]); 5] = [
     ("history", "it changed together with the change's files", &["together", "alike", "changes", "latest"]),
     (
         "lexical",
@@ -300,6 +361,7 @@ const SIGNALS: [(&str, &str, &[&str]); 4] = [
     ),
     ("reference", "it declares, uses or imports what the change does", &["enclosing", "declares", "uses", "import"]),
     ("path", "its path is like the change's", &["same", "folder", "path", "pair", "is_"]),
+    ("semantic", "it means what the change does", &["meaning"]),
 ];
 
 /// Each signal's part of a file's score, on the scale of logarithms of odds, and the strongest in words.
@@ -313,6 +375,9 @@ fn because(factors: &FileFactors, weights: &Weights) -> Because {
     }
     let strongest = SIGNALS.iter().zip(&parts).max_by(|a, b| a.1.1.total_cmp(&b.1.1));
     let mut reason = strongest.map_or("", |((_, reason, _), _)| reason).to_owned();
+    if factors.meaning_first == 0.0 {
+        parts.retain(|(name, _)| *name != "semantic");
+    }
     if factors.together > 0.01 {
         reason.push_str(&format!("; in {:.0} % of their commits", factors.together * 100.0));
     }
@@ -323,7 +388,7 @@ fn because(factors: &FileFactors, weights: &Weights) -> Because {
 }
 
 /// What passages are chosen by within their file, and the names of their figures.
-const PLACES: [(&str, &[&str]); 5] = [
+const PLACES: [(&str, &[&str]); 6] = [
     ("lines like the changed ones", &["like"]),
     (
         "the change's words",
@@ -332,6 +397,7 @@ const PLACES: [(&str, &[&str]); 5] = [
     ("names of the change", &["enclosing", "declares", "inside"]),
     ("lines that change often", &["past", "beside_past"]),
     ("where its imports, its beginning or its end is", &["is_first", "is_last", "imports"]),
+    ("what it means", &["meaning"]),
 ];
 
 /// The strongest reason for a passage, in words.

@@ -4,9 +4,13 @@
 //! Building the exact counter takes about 80 ms for `o200k_base` (200,000 words are unpacked), counting itself next to
 //! nothing; so it is built when first used, and where an upper bound is enough ([`at_most`]) it is never built.
 
+mod long;
+
 use std::sync::OnceLock;
 
 use tiktoken::CoreBpe;
+
+use long::{Long, is_hard};
 
 use super::bound;
 
@@ -23,10 +27,35 @@ fn counter(encoding: Encoding) -> &'static CoreBpe {
     }
 }
 
+/// How the encodings cut texts into pieces, but for what looks ahead at the end of white space, see [`Long`].
+const O200K_PIECES: &str = concat!(
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+",
+);
+const CL100K_PIECES: &str = concat!(
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+",
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+",
+);
+
+/// What counts the texts that the table's own counter is slow on. Built when the first one comes.
+fn long_counter(encoding: Encoding) -> &'static Long {
+    static O200K: OnceLock<Long> = OnceLock::new();
+    static CL100K: OnceLock<Long> = OnceLock::new();
+    let (long, pieces) = match encoding {
+        Encoding::O200kBase | Encoding::Approximate { .. } => (&O200K, O200K_PIECES),
+        Encoding::Cl100kBase => (&CL100K, CL100K_PIECES),
+    };
+    long.get_or_init(|| Long::new(counter(encoding), pieces))
+}
+
 /// The number of tokens: exact, or rounded up where the encoding is approximate. What looks like a special token is
 /// counted as the text that it is.
 pub fn count(encoding: Encoding, text: &str) -> usize {
-    let counted = counter(encoding).count(text);
+    let counted = match is_hard(text) {
+        true => long_counter(encoding).count(text),
+        false => counter(encoding).count(text),
+    };
     match encoding {
         Encoding::O200kBase | Encoding::Cl100kBase => counted,
         Encoding::Approximate { percent } => (counted * percent as usize).div_ceil(100),
@@ -86,6 +115,71 @@ mod tests {
         ) {
             for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
                 prop_assert_eq!(count(encoding, &text), reference(encoding, &text), "{:?}", encoding);
+            }
+        }
+    }
+
+    #[test]
+    fn hostile_texts_are_counted_as_the_reference_counts_them() {
+        let random = |from: u32, of: u32| -> String {
+            let mut state = 0x2545_f491_4f6c_dd1d_u64;
+            let next = |_| {
+                state = (state ^ state << 13).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ state >> 7;
+                char::from_u32(from + (state >> 33) as u32 % of).unwrap_or(' ')
+            };
+            (0..8_000).map(next).collect()
+        };
+        let units = [
+            "a",
+            " ",
+            "\n",
+            "=",
+            "=-",
+            "ab",
+            "/",
+            "\n/",
+            "👩‍👩‍👧‍👦",
+            "\u{301}",
+            "中",
+            "\u{3000}\u{3000}a",
+            "\u{3000}",
+            "7",
+            "don't",
+        ];
+        let mut texts: Vec<String> = units.map(|unit| unit.repeat(24_000 / unit.len())).into();
+        texts.extend(
+            [(0x61, 26), (0x21, 15), (0x4e00, 0x5000), (0x61, 2), (0x20, 3), (0x1f600, 80)]
+                .map(|(from, of)| random(from, of)),
+        );
+        for text in texts {
+            let start: String = text.chars().take(10).collect();
+            assert!(text.len() < 20_000 || text.starts_with(['7', 'd', '\u{1f600}']) || is_hard(&text), "{start:?}");
+            for text in [text.clone(), format!("x{text}\n y  z")] {
+                for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
+                    assert_eq!(
+                        long_counter(encoding).count(&text),
+                        reference(encoding, &text),
+                        "{encoding:?}: {start:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn texts_in_windows_are_counted_as_the_reference_counts_them(
+            parts in proptest::collection::vec(
+                (prop_oneof!["[a-z]{1,12}", "[ \t]{1,4}", "[-=#*/]{1,3}", "\\PC{1,6}", any::<String>(), "[一-龥]{1,5}"], 1usize..900),
+                1..6,
+            )
+        ) {
+            let text: String = parts.iter().map(|(unit, times)| unit.repeat(*times)).collect();
+            let text = &text[..text.floor_char_boundary(12_000)];
+            for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
+                prop_assert_eq!(long_counter(encoding).count(text), reference(encoding, text), "{:?}", encoding);
             }
         }
     }

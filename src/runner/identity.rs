@@ -3,15 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
+use secrecy::SecretString;
+
 use super::{Runner, RunnerError, process};
-use crate::config::{KeySource, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
+use crate::config::{EmbeddingSettings, KeySource, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
+use crate::context::meaning::Meaning;
 use crate::domain::{ErrorClass, RunRecord};
 use crate::provider::Reviewer;
 use crate::provider::builtin;
 use crate::provider::builtin::reviewer::{BuiltinReviewer, Snapshot};
 use crate::provider::chat::{Chat, ChatError};
 use crate::provider::command::{self, Access, Program};
-use crate::provider::http::{self, Endpoint, Timeouts, WireKind};
+use crate::provider::http::{self, Embedder, Endpoint, Timeouts, WireKind};
 
 /// Who reviews, and what of the settings decides what comes of it beside the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ const TOKENS_PER_LINE: u64 = 20;
 const TOKENS_PER_REVIEW: u64 = 4_000;
 /// For a connection, TLS included; own: whoever does not answer in this time is not there.
 const CONNECT: Duration = Duration::from_secs(15);
+/// For an answer with vectors; own: a review does without rather than wait for more.
+const VECTORS: Duration = Duration::from_secs(8);
 
 impl Runner {
     /// The reviewer of this name, or the default one.
@@ -76,7 +81,7 @@ impl Runner {
             run_id: record.run_id.clone(),
             commit: record.snapshot_commit.clone(),
             filter: self.filter(),
-            cache: Some(self.paths.cache.join("copies").join(self.repo.key())),
+            cache: Some(self.copies_folder()),
         };
         Ok(Box::new(BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?.taught(self.lessons())))
     }
@@ -114,12 +119,7 @@ pub fn connect(
             return Err(ChatError::new(ErrorClass::Configuration, text));
         }
     };
-    let source = match settings.key_source() {
-        KeySource::Variable(name) => http::KeySource::Variable(name.to_owned()),
-        KeySource::Command(line) => http::KeySource::Command(line.to_owned()),
-        KeySource::None => http::KeySource::None,
-    };
-    let key = http::read_key(&source, &|name| std::env::var(name).ok())?;
+    let key = key_of(settings)?;
     let timeouts = Timeouts {
         connect: CONNECT.min(settings.total_timeout),
         idle: settings.idle_timeout,
@@ -138,6 +138,37 @@ pub fn connect(
         name: name.to_owned(),
         window: Some(facts.context_window),
     })?))
+}
+
+/// What makes vectors of code, where the user has named somebody. Nothing is sent yet.
+///
+/// # Errors
+/// As [`connect`].
+pub fn open_meaning(settings: &EmbeddingSettings, paths: &Paths) -> Result<Meaning, ChatError> {
+    let reviewer = settings.as_reviewer();
+    let embedder = Embedder::open(Endpoint {
+        kind: if settings.kind == ReviewerKind::Ollama { WireKind::Ollama } else { WireKind::OpenaiChat },
+        model: settings.model.clone(),
+        base_url: settings.base_url.clone(),
+        key: key_of(&reviewer)?,
+        effort: None,
+        timeouts: Timeouts { connect: VECTORS / 2, idle: VECTORS, total: VECTORS },
+        attempts: 1,
+        ca_file: None,
+        name: "embeddings".to_owned(),
+        window: None,
+    })?;
+    Ok(Meaning::new(embedder, paths.vectors_folder()))
+}
+
+/// A reviewer's key, from where it says.
+fn key_of(settings: &ReviewerSettings) -> Result<Option<SecretString>, ChatError> {
+    let source = match settings.key_source() {
+        KeySource::Variable(name) => http::KeySource::Variable(name.to_owned()),
+        KeySource::Command(line) => http::KeySource::Command(line.to_owned()),
+        KeySource::None => http::KeySource::None,
+    };
+    http::read_key(&source, &|name| std::env::var(name).ok())
 }
 
 /// A program that makes a fix in `folder`. Nothing is started yet.

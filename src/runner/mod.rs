@@ -77,6 +77,7 @@ mod watch;
 mod work;
 
 pub use hook::{AfterCommit, after_commit, log_failure};
+pub use identity::open_meaning;
 pub use learn::{LearnError, Taught};
 pub use reconcile::Reconciled;
 pub use resolve::{FixError, FixRequest};

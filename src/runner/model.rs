@@ -8,6 +8,7 @@ use super::identity::connect;
 use super::surround::{Around, Room};
 use super::{Runner, RunnerError};
 use crate::config::{ModelFacts, Models, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, SummaryBy};
+use crate::context::house_documents::{constitution, house_documents};
 use crate::context::house_rules::house_rules;
 use crate::context::index::Index;
 use crate::context::mask::Mask;
@@ -26,6 +27,8 @@ use crate::store::{Spending, Total};
 const CONTEXT_LINES: u32 = 6;
 /// What the project's own rules may take of a request. Tokens.
 const RULES_TOKENS: u64 = 3_000;
+/// The constitution is whole up to this part of what is pinned: a quarter.
+const CONSTITUTION_PART: u64 = 4;
 /// Lines of code on each side of a finding that is judged a second time.
 const OPINION_LINES: u32 = 40;
 /// The longest answer that room is kept for in the window. Tokens; own: 300 findings, and what a model thinks before.
@@ -168,8 +171,13 @@ impl Runner {
         let parts = material.parts.into_iter();
         let parts = parts.map(|part| Part { path: part.path, hunks: part.hunks, text: part.text, tokens: part.tokens });
         let paths: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
-        let rules = house_rules(&self.repo, &record.snapshot_commit, &paths, RULES_TOKENS, &count, opened.mask);
-        let rules = rules.map(|rules| rules.text).unwrap_or_default();
+        let commit = &record.snapshot_commit;
+        let documents = house_documents(&self.repo, commit).unwrap_or_default();
+        let rules = house_rules(&self.repo, commit, &paths, &documents, RULES_TOKENS, &count, opened.mask);
+        let most = limits.pinned_tokens() / CONSTITUTION_PART;
+        let constitution = constitution(&self.repo, commit, most, &count, opened.mask);
+        let rules: Vec<String> = constitution.into_iter().chain(rules.map(|rules| rules.text)).collect();
+        let rules = rules.join("\n");
         let native = opened.chat.tools() == Tools::Native && opened.facts.takes_tools(settings.kind);
         let prompts = Rc::new(self.prompts()?);
         let mut system = prompts.render(&Prompt::System);

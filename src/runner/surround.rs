@@ -6,6 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Runner;
+use super::identity::open_meaning;
 use crate::context::given::given;
 use crate::context::index::{Index, Reach};
 use crate::context::pack::{LeftAway, Packed, Section};
@@ -75,6 +76,7 @@ impl Runner {
         match packed {
             Ok(Ok(packed)) => {
                 around.text = packed.text();
+                around.context.notes.extend(packed.notes.iter().cloned());
                 around.context = Surroundings { notes: around.context.notes, ..in_short(&packed) };
             }
             Ok(Err(error)) => {
@@ -97,6 +99,8 @@ impl Runner {
         let files = change.files.iter().filter(|file| is_open(&file.path));
         let history = if record.head_commit.is_empty() { &record.snapshot_commit } else { &record.head_commit };
         let folder = self.paths.history_folder(&self.repo.key());
+        let meaning = self.settings.context.embeddings.as_ref();
+        let meaning = meaning.map(|settings| open_meaning(settings, &self.paths));
         let question = Question {
             tree: &record.snapshot_commit,
             history,
@@ -105,11 +109,14 @@ impl Runner {
             diff: Vec::new(),
             budget,
             encoding,
-            options: Options { documentation: false, ..Options::default() },
+            options: Options { documentation: false, constitution: false, ..Options::default() },
             folder: Some(&folder),
             index,
+            meaning: meaning.as_ref().and_then(|meaning| meaning.as_ref().ok()),
         };
-        surroundings(&self.repo, question)
+        let mut packed = surroundings(&self.repo, question)?;
+        packed.notes.extend(meaning.and_then(Result::err).map(|error| format!("without what code means: {error}")));
+        Ok(packed)
     }
 }
 

@@ -281,6 +281,72 @@ fn commits_of_a_repository_are_measured() {
     assert_eq!(whole["commits"], 5);
     assert_eq!((whole["file_recall"].as_f64(), whole["mrr"].as_f64()), (Some(1.0), Some(1.0)), "{measured:#}");
     assert!(rows.iter().all(|row| row["tokens"].as_f64() <= row["budget"].as_f64()));
+    // Neither file imports the other: whole files find nothing that is looked for.
+    let saving = &measured["saving"];
+    assert_eq!(saving["whole_files"]["file_recall"], 0.0, "{saving:#}");
+    assert!(saving["whole_files"]["tokens"].as_f64() > Some(5.0) && saving["percent"].is_number(), "{saving:#}");
     // The second time the history comes from what was kept.
     assert_eq!(json(&test, &ask), measured);
+}
+
+#[test]
+fn the_constitution_is_there_whatever_else_is() {
+    let test = shop();
+    let article = "No price is ever rounded twice.";
+    test.write(".specify/memory/constitution.md", format!("# Articles\n\n{article}\n"));
+    test.write("AGENTS.md", "Rules of the house.\n".repeat(100));
+    test.commit("Articles");
+    test.write(
+        "src/price.py",
+        "class PriceList:\n    # why\n    def lookup_price(self, item, day):\n        return self.table[item, day]\n"
+            .repeat(400),
+    );
+    for budget in ["200", "400", "2000", "20000"] {
+        let ask = ["context", "worktree", "--budget", budget, "--no-documentation", "--format", "json"];
+        let context = json(&test, &ask);
+        let first = &context["sections"][0];
+        assert_eq!((first["kind"].as_str(), first["path"].as_str()), (Some("rules"), None), "{budget}: {context:#}");
+        assert!(first["text"].as_str().is_some_and(|text| text.contains(article)), "{budget}: {first}");
+        assert!(context["total_tokens"].as_u64() <= context["budget"].as_u64());
+    }
+}
+
+#[test]
+fn a_report_of_coverage_tells_what_tests_reach() {
+    let test = shop();
+    test.write(
+        "src/price.py",
+        "class PriceList:\n    def lookup_price(self, item, day):\n        return self.table[item, day]\n\n\ndef drop(item):\n    return None\n",
+    );
+    let ask = ["context", "worktree", "--budget", "1500", "--format", "json"];
+    let without = json(&test, &ask);
+    assert_eq!(without["untested"], serde_json::json!([]));
+    test.write(".gitignore", "coverage\n*.lcov\n");
+    let lcov = "SF:/elsewhere/src/price.py\nDA:2,1\nDA:3,1\nDA:6,1\nDA:7,0\nend_of_record\nSF:../../../src/store.py\nDA:4,2\nDA:5,2\nDA:6,0\nend_of_record\n";
+    let cobertura = r#"<?xml version="1.0"?><!DOCTYPE coverage [<!ENTITY x "y">]><coverage><sources><source>/elsewhere</source></sources>
+        <class filename="src/price.py"><lines><line number="3" hits="1"/><line number="6" hits="0"/><line number="7" hits="0"/></lines></class>
+        <class filename="src/store.py"><lines><line number="4" hits="1"/><line number="5" hits="1"/><line number="6" hits="0"/></lines></class></coverage>"#;
+    for (place, report, untested) in
+        [("unit.lcov", lcov, 0), ("coverage/lcov.info", lcov, 0), ("coverage/cobertura-coverage.xml", cobertura, 1)]
+    {
+        test.write(place, report);
+        let context = json(&test, &ask);
+        let sections = context["sections"].as_array().expect("sections");
+        let store = sections.iter().find(|section| section["path"] == "src/store.py").expect("the store");
+        assert_eq!(
+            (&store["coverage"]["reached"], &store["coverage"]["of"]),
+            (&2.into(), &3.into()),
+            "{place}: {store}"
+        );
+        assert_eq!(context["untested"].as_array().map(Vec::len), Some(untested), "{place}: {context:#}");
+        if untested == 1 {
+            assert_eq!(
+                (&context["untested"][0]["name"], &context["untested"][0]["start_line"]),
+                (&"drop".into(), &6.into())
+            );
+            let explained = test.revdeck(&["context", "worktree", "--budget", "1500", "--explain"]);
+            assert!(String::from_utf8_lossy(&explained.stdout).contains("not covered by tests"));
+        }
+        std::fs::remove_file(test.repo().join(place)).expect("removed");
+    }
 }

@@ -144,5 +144,5 @@ fn section(pieces: &[&Piece], lines: Option<LineRange>, text: &str) -> Section {
         None => (String::new(), SectionKind::Window, 0.0, Arc::default()),
     };
     let text = frame(&path, lines, kind, text);
-    Section { path, lines, kind, tokens: 0, text, score, because, pieces: pieces.len() as u32 }
+    Section { path, lines, kind, tokens: 0, text, score, because, pieces: pieces.len() as u32, coverage: None }
 }

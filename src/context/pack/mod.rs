@@ -15,6 +15,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::compress::Strength;
+use super::covered::Share;
 use crate::domain::{LineRange, word_enum};
 
 use merge::Taken;
@@ -119,6 +120,16 @@ pub struct Section {
     pub because: Arc<Because>,
     /// How many pieces it is made of.
     pub pieces: u32,
+    /// What tests reached of it, where a report says so.
+    pub coverage: Option<Share>,
+}
+
+/// A changed function that no test reaches, by a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Untested {
+    pub path: String,
+    pub name: String,
+    pub lines: LineRange,
 }
 
 /// A piece that is not in.
@@ -145,6 +156,9 @@ pub struct Packed {
     pub included: u32,
     /// How the code was compressed to have more of it.
     pub compression: Option<Strength>,
+    pub untested: Vec<Untested>,
+    /// What was done without, and why; a line each.
+    pub notes: Vec<String>,
 }
 
 impl Packed {
@@ -197,6 +211,8 @@ pub fn pack(pieces: &[Piece], budget: u32, count: Count<'_>) -> Packed {
             total_tokens: total,
             budget,
             compression: None,
+            untested: Vec::new(),
+            notes: Vec::new(),
         };
     }
 }

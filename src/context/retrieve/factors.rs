@@ -100,6 +100,9 @@ factors!(
         size,
         /// `together` and words in one.
         together_and_words,
+        /// How near its nearest piece is to the change, in what vectors say it means: from 0 to 1; 0 without them.
+        meaning,
+        meaning_first,
     }
 );
 
@@ -150,6 +153,8 @@ factors!(
         place,
         tokens,
         lines,
+        /// As that of files, of the piece that it is of.
+        meaning,
     }
 );
 

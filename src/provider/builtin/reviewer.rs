@@ -20,7 +20,7 @@ use super::smells::duplicate_code::search::{ChangedFile, CloneSearch};
 use super::source::Parsers;
 use super::{Builtin, Unread};
 use crate::domain::{ErrorClass, Finding, LeftOut, LeftOutReason, LineRange, RunId, Time, content_hash, text::count};
-use crate::git::{FileChange, Filter, GitError, Repo};
+use crate::git::{FileChange, Filter, GitError, Repo, TreeFile};
 use crate::provider::{FileRead, Report, Reviewer, ReviewerError, Unit};
 
 /// Raised when the rules report something else for the same code and thresholds within a version of the package.
@@ -250,12 +250,7 @@ impl BuiltinReviewer {
             parsed.iter().map(|(_, source, facts, added)| ChangedFile { source, facts, added }).collect();
         let search = CloneSearch::new(self.snapshot.cache.clone());
         let repo = self.repo();
-        let tree = repo.tree_files(&self.snapshot.commit).map_err(failed)?;
-        let mut judge = repo.judge(&self.snapshot.commit, &self.snapshot.filter).map_err(failed)?;
-        let tree: Vec<_> = tree
-            .into_iter()
-            .filter(|file| Language::detect(&file.path, b"").is_some() && judge.reason(&file.path, b"").is_none())
-            .collect();
+        let tree = searched(&repo, &self.snapshot.commit, &self.snapshot.filter).map_err(failed)?;
         let found = search.run(&changed, &tree, &mut |blob| repo.blob(blob).ok(), self.builtin.limits());
         let mut report = Report { notes: found.notes, ..Report::default() };
         let mut smells_of: Vec<Vec<Smell>> = parsed.iter().map(|_| Vec::new()).collect();
@@ -343,6 +338,40 @@ impl Reviewer for BuiltinReviewer {
     fn looks_at_the_whole(&self) -> bool {
         self.builtin.limits().duplicate_code.enabled
     }
+}
+
+/// The files of a commit that copies are looked for in.
+fn searched(repo: &Repo, commit: &str, filter: &Filter) -> Result<Vec<TreeFile>, GitError> {
+    let mut judge = repo.judge(commit, filter)?;
+    let mut files = repo.tree_files(commit)?;
+    files.retain(|file| Language::detect(&file.path, b"").is_some() && judge.reason(&file.path, b"").is_none());
+    Ok(files)
+}
+
+/// Makes the fingerprints of all files of a commit that have none in `cache`, so that a review reads those only that
+/// share some with its change, and finds what it would find by reading all. `goes_on` is asked every now and then.
+/// Returns the number of files that are left.
+///
+/// # Errors
+/// A commit that cannot be read.
+pub fn index_copies(
+    repo: &Repo,
+    commit: &str,
+    filter: &Filter,
+    cache: PathBuf,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<usize, GitError> {
+    let tree = searched(repo, commit, filter)?;
+    let search = CloneSearch::new(Some(cache));
+    let mut left = usize::MAX;
+    // Where nothing is kept, because the folder is full or another process writes, it comes to an end too.
+    while left > 0 && goes_on() {
+        match search.warm(&tree, &mut |blob| repo.blob(blob).ok()) {
+            now if now < left => left = now,
+            _ => break,
+        }
+    }
+    Ok(left)
 }
 
 /// The lines that a change added or changed.

@@ -14,6 +14,7 @@
 
 mod answer;
 mod client;
+mod embed;
 mod failure;
 mod frames;
 mod key;
@@ -28,6 +29,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 pub use client::HttpChat;
+pub use embed::Embedder;
 pub use key::{KeySource, read_key};
 pub use pace::{Pace, SystemPace};
 

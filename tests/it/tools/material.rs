@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use proptest::prelude::*;
+use revdeck::context::house_documents::{constitution, house_documents};
 use revdeck::context::house_rules::{HouseRules, house_rules};
 use revdeck::context::mask::Mask;
 use revdeck::context::material::{DiffPart, Material, Measure, material};
@@ -160,7 +161,8 @@ fn any_change_is_told_whole() {
 
 fn rules(test: &TestEnvironment, changed: &[&str], budget: u64) -> Option<HouseRules> {
     let (repo, snapshot) = snapshot(test, "worktree");
-    house_rules(&repo, &snapshot.snapshot_commit, changed, budget, &tokens, Mask::On)
+    let documents = house_documents(&repo, &snapshot.snapshot_commit).expect("the documents");
+    house_rules(&repo, &snapshot.snapshot_commit, changed, &documents, budget, &tokens, Mask::On)
 }
 
 #[test]
@@ -192,4 +194,37 @@ fn the_rules_of_the_project_are_quoted_with_where_they_come_from() {
         assert_eq!(cut.sources, ["REVIEW.md"]);
     }
     assert_eq!(rules(&test, &[], 5), None);
+}
+
+#[test]
+fn decisions_and_contributions_are_loaded_where_they_concern_the_change() {
+    let test = TestEnvironment::new();
+    test.write("CONTRIBUTING.md", "# Setup\nInstall it.\n## Tests\nEvery fix has one.\n");
+    test.write("docs/adr/0001-store.md", "We keep lines in `src/store/log.rs`, and never rewrite them.\n");
+    test.write("docs/adr/0002-colours.md", "Colours come from `src/theme`.\n");
+    let found = rules(&test, &["src/store/log.rs"], 1_000).expect("rules");
+    assert_eq!(found.sources, ["CONTRIBUTING.md", "docs/adr/0001-store.md"]);
+    assert!(found.text.contains("Every fix") && !found.text.contains("Install"), "{}", found.text);
+    assert_eq!(rules(&test, &["other.rs"], 1_000).expect("rules").sources, ["CONTRIBUTING.md"]);
+}
+
+#[test]
+fn the_constitution_is_given_whole_or_with_a_word_of_what_is_left_out() {
+    let test = TestEnvironment::new();
+    let given = |budget: u64| {
+        let (repo, snapshot) = snapshot(&test, "worktree");
+        constitution(&repo, &snapshot.snapshot_commit, budget, &tokens, Mask::On)
+    };
+    test.write("docs/constitution.md", "later\n");
+    symlink("../outside.md", test.repo().join("CONSTITUTION.md")).expect("a link");
+    test.write("memory/constitution.md", format!("Never lose a finding.\n```\nTOKEN={AWS}\n"));
+    let text = given(1_000).expect("a constitution");
+    assert_eq!(
+        text,
+        "The project's constitution, from memory/constitution.md:\n````\nNever lose a finding.\n```\n\
+         TOKEN=«secret:aws_access_key»\n````\n"
+    );
+    test.write("memory/constitution.md", "An article of it.\n".repeat(5_000));
+    let cut = given(300).expect("a part");
+    assert!(tokens(&cut) <= 300 && cut.contains("more lines left out"), "{cut}");
 }

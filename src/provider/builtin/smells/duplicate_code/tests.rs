@@ -188,6 +188,67 @@ fn what_is_known_is_not_read_again() {
     assert!(second.files_seen > first.files_seen, "{second:?}");
 }
 
+/// The files of this crate's sources, by path.
+fn sources() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![std::path::PathBuf::from("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(&folder)).expect("sources")
+        {
+            let entry = entry.expect("an entry");
+            let path = folder.join(entry.file_name());
+            match entry.file_type().expect("a type").is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_some_and(|end| end == "rs") => {
+                    let text = std::fs::read_to_string(entry.path()).expect("a text");
+                    found.push((path.to_string_lossy().into_owned(), text));
+                }
+                false => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn with_all_fingerprints_known_a_real_change_finds_what_reading_everything_finds() {
+    let sources = sources();
+    let folder = tempfile::tempdir().expect("a folder");
+    // Blobs are told apart by their first 32 digits.
+    let blob = |at: usize| format!("{at:032x}00000000");
+    let tree: Vec<TreeFile> =
+        sources.iter().enumerate().map(|(at, (path, _))| TreeFile { path: path.clone(), blob: blob(at) }).collect();
+    let text_of = |id: &str| {
+        sources.get(usize::from_str_radix(id.get(..32)?, 16).ok()?).map(|(_, text)| text.clone().into_bytes())
+    };
+    let known = CloneSearch::new(Some(folder.path().to_owned())).with_budget(u64::MAX);
+    assert_eq!(known.warm(&tree, &mut |id| text_of(id)), 0);
+    let (known, full) = (known.with_budget(0), CloneSearch::new(None).with_budget(u64::MAX));
+    let (mut found, mut most) = (0, 0);
+    // Each time another change: a long file's code again, with other names, beside everything else.
+    for (path, text) in sources.iter().filter(|(_, text)| text.len() > 12_000).step_by(9) {
+        let changed = renamed(&text.replace("self", "me"));
+        let mut parsers = Parsers::default();
+        let source = parsers.parse("src/new.rs", Language::Rust, changed.as_bytes()).expect("Rust");
+        let facts = Facts::of(&source);
+        let all = [LineRange::new(1, u32::MAX)];
+        let change = [ChangedFile { source: &source, facts: &facts, added: &all }];
+        let mut reads = 0;
+        let mut read = |id: &str| {
+            reads += 1;
+            text_of(id)
+        };
+        let by_index = known.run(&change, &tree, &mut read, &Limits::default());
+        let by_reading = full.run(&change, &tree, &mut |id| text_of(id), &Limits::default());
+        assert_eq!(by_index.smells, by_reading.smells, "{path}");
+        assert_eq!((by_index.files_left, &by_index.notes), (0, &Vec::new()));
+        (found, most) = (found + by_index.smells.len(), most.max(reads));
+    }
+    assert!(found > 20, "{found}");
+    assert!(most <= 48 && most * 4 < sources.len(), "{most} of {} files were read", sources.len());
+}
+
 #[test]
 fn only_what_the_change_adds_is_a_copy() {
     let (_, _, code) = FUNCTIONS[2];

@@ -1,0 +1,151 @@
+//! The house's documents: which there are, by folder, which decisions concern a change, and the constitution.
+//!
+//! Invariants: a review is given those that concern it and the names of the others; the constitution, where there is one,
+//! is given in any case.
+
+use std::collections::BTreeMap;
+
+use super::house_rules::{beginning, locate};
+use super::mask::Mask;
+use super::retrieve::paths::folder;
+use super::text::{Text, fence, shown_line};
+use crate::domain::text::one_line;
+use crate::git::{GitError, Repo};
+
+/// Where a constitution may stand. The first one is it.
+const CONSTITUTIONS: [&str; 7] = [
+    "CONSTITUTION.md",
+    ".specify/memory/constitution.md",
+    "memory/constitution.md",
+    "docs/constitution.md",
+    "docs/CONSTITUTION.md",
+    "doc/constitution.md",
+    ".github/CONSTITUTION.md",
+];
+/// So many documents are named.
+const MAX_NAMED: usize = 40;
+/// So many decisions are looked into, and so much of each, in bytes.
+const MAX_DECISIONS: usize = 60;
+const MAX_BYTES: usize = 64 << 10;
+
+/// The paths of a tree's documents for people and assistants, sorted.
+///
+/// # Errors
+/// A commit whose files cannot be listed.
+pub fn house_documents(repo: &Repo, commit: &str) -> Result<Vec<String>, GitError> {
+    let paths = repo.tree_files(commit)?.into_iter().map(|file| file.path);
+    Ok(paths.filter(|path| is_document(path)).collect())
+}
+
+fn is_document(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    matches!(name, "AGENTS.md" | "CLAUDE.md" | "GEMINI.md" | "REVIEW.md")
+        || is_contributing(name)
+        || is_decision(path)
+        || CONSTITUTIONS.contains(&path)
+}
+
+pub(super) fn is_contributing(name: &str) -> bool {
+    name.strip_prefix("CONTRIBUTING").is_some_and(|end| matches!(end, "" | ".md" | ".rst" | ".txt" | ".adoc"))
+}
+
+/// A record of an architectural decision.
+fn is_decision(path: &str) -> bool {
+    folder(path).split('/').any(|part| matches!(part, "adr" | "adrs" | "ADR" | "decisions")) && path.ends_with(".md")
+}
+
+/// The documents that are not loaded, by folder; those of the folders around changed files first.
+pub fn index(documents: &[String], loaded: &[String], changed: &[&str]) -> String {
+    let is_around = |place: &str| place.is_empty() || changed.iter().any(|path| is_below(path, place));
+    let mut others: Vec<&String> = documents.iter().filter(|path| !loaded.contains(path)).collect();
+    others.sort_by_key(|path| (!is_around(folder(path)), *path));
+    let mut by_folder: BTreeMap<(bool, &str), Vec<String>> = BTreeMap::new();
+    for path in others.iter().take(MAX_NAMED) {
+        let place = folder(path);
+        let name = path.get(place.len()..).unwrap_or_default().trim_start_matches('/');
+        by_folder.entry((!is_around(place), place)).or_default().push(one_line(name).into_owned());
+    }
+    let line = |((_, place), names): ((bool, &str), Vec<String>)| match place {
+        "" => format!("  {}\n", names.join(", ")),
+        place => format!("  {}/: {}\n", one_line(place), names.join(", ")),
+    };
+    by_folder.into_iter().map(line).collect()
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Of the documents, the decisions that name a changed file or its folder.
+pub(super) fn decisions(repo: &Repo, commit: &str, documents: &[String], changed: &[&str]) -> Vec<String> {
+    // The name of a top folder is a word like any other.
+    let folders = changed.iter().map(|path| folder(path)).filter(|folder| folder.contains('/'));
+    let named: Vec<&str> = changed.iter().copied().filter(|path| path.contains('/')).chain(folders).collect();
+    let concerns = |path: &String| {
+        let Some((_, blob)) = locate(repo, commit, path) else { return false };
+        let Ok(text) = Text::of(repo, &blob, path, Mask::On) else { return false };
+        let text = text.as_str();
+        let text = text.get(..text.floor_char_boundary(MAX_BYTES)).unwrap_or(text);
+        named.iter().any(|name| text.contains(name))
+    };
+    let decisions = documents.iter().filter(|path| is_decision(path)).take(MAX_DECISIONS);
+    decisions.filter(|path| concerns(path)).cloned().collect()
+}
+
+/// The constitution of a tree, quoted; whole, or as many of its lines as fit in `budget_tokens` with a word of it.
+pub fn constitution(
+    repo: &Repo,
+    commit: &str,
+    budget_tokens: u64,
+    count: &dyn Fn(&str) -> u64,
+    mask: Mask,
+) -> Option<String> {
+    let found = CONSTITUTIONS.into_iter().filter_map(|path| Some((path, locate(repo, commit, path)?)));
+    let mut texts = found.filter_map(|(path, (place, blob))| {
+        let text = Text::of(repo, &blob, &place, mask).ok().filter(|text| !text.is_binary)?;
+        let trimmed = text.as_str().trim();
+        (!trimmed.is_empty()).then(|| (path, trimmed.to_owned()))
+    });
+    let (path, text) = texts.next()?;
+    let quote = |lines: &str, note: &str| {
+        format!("The project's constitution, from {}:\n{}\n{note}", shown_line(path), fence(lines))
+    };
+    let fits = |text: &str| count(text) <= budget_tokens;
+    let whole = quote(&text, "");
+    match fits(&whole) {
+        true => Some(whole),
+        false => beginning(&text, &quote, &fits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_named_by_folder_and_those_around_the_change_first() {
+        let documents =
+            ["AGENTS.md", "a/AGENTS.md", "docs/adr/1.md", "docs/adr/2.md", "z/b/CLAUDE.md"].map(str::to_owned);
+        let loaded = ["AGENTS.md".to_owned()];
+        assert_eq!(
+            index(&documents, &loaded, &["z/b/c.rs"]),
+            "  z/b/: CLAUDE.md\n  a/: AGENTS.md\n  docs/adr/: 1.md, 2.md\n"
+        );
+        assert_eq!(index(&documents[..1], &loaded, &[]), "");
+    }
+
+    #[test]
+    fn a_document_is_known_by_its_name_and_its_folder() {
+        for (path, expected) in [
+            ("x/AGENTS.md", true),
+            ("CONTRIBUTING.rst", true),
+            ("CONTRIBUTING-to-x.rs", false),
+            ("docs/decisions/use-x.md", true),
+            ("docs/decisions/x.png", false),
+            (".specify/memory/constitution.md", true),
+            ("x/constitution.md", false),
+        ] {
+            assert_eq!(is_document(path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Which files of a tree a file imports directly: what it says it imports, held against the paths of the tree.
+//!
+//! Invariants: goes by paths, nothing is opened; what comes from outside of the tree leads nowhere.
+
+use std::collections::{HashMap, HashSet};
+
+use super::retrieve::paths::{folder, language, nearness};
+
+/// Endings that a script leaves away.
+const SCRIPTS: [&str; 10] = ["", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", "/index.ts", "/index.js"];
+/// Where the code of a package may be below its folder.
+const SOURCES: [&str; 3] = ["", "src/", "lib/"];
+
+/// The paths of a tree, as imports ask for them.
+pub struct Tree<'a> {
+    paths: HashSet<&'a str>,
+    /// By name, with its ending.
+    by_name: HashMap<&'a str, Vec<&'a str>>,
+    by_folder: HashMap<&'a str, Vec<&'a str>>,
+    /// Folders by their last part.
+    folders: HashMap<&'a str, Vec<&'a str>>,
+    /// The name of the Go module at the root.
+    module: Option<&'a str>,
+}
+
+impl<'a> Tree<'a> {
+    /// `module` is what the root's `go.mod` calls the module.
+    pub fn of(paths: impl Iterator<Item = &'a str>, module: Option<&'a str>) -> Self {
+        let mut tree = Self {
+            paths: HashSet::new(),
+            by_name: HashMap::new(),
+            by_folder: HashMap::new(),
+            folders: HashMap::new(),
+            module,
+        };
+        for path in paths {
+            tree.paths.insert(path);
+            tree.by_name.entry(name(path)).or_default().push(path);
+            tree.by_folder.entry(folder(path)).or_default().push(path);
+            let mut around = folder(path);
+            while !around.is_empty() {
+                let known = tree.folders.entry(name(around)).or_default();
+                match known.contains(&around) {
+                    true => break,
+                    false => known.push(around),
+                }
+                around = folder(around);
+            }
+        }
+        tree
+    }
+
+    /// The files that `imports` of the file at `path` lead to, by path; itself not among them.
+    pub fn imported(&self, path: &str, imports: &[String]) -> Vec<&'a str> {
+        let mut found: Vec<&str> = imports.iter().flat_map(|import| self.resolve(path, import)).collect();
+        found.retain(|other| *other != path);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn resolve(&self, path: &str, import: &str) -> Vec<&'a str> {
+        let one = |found: Option<&'a str>| found.into_iter().collect();
+        match language(path) {
+            "rs" => one(self.rust(path, import)),
+            "py" => one(self.python(path, import)),
+            "go" => self.go(import),
+            "java" | "kt" | "scala" => self.java(path, import),
+            "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" => one(self.script(path, import)),
+            "rb" => {
+                one(self.beside(path, &format!("{import}.rb")).or_else(|| self.ending(path, &format!("{import}.rb"))))
+            }
+            "php" => one(self.ending(path, &format!("{}.php", import.replace('\\', "/")))),
+            _ => one(self.beside(path, import).or_else(|| self.ending(path, import))),
+        }
+    }
+
+    fn file(&self, path: &str) -> Option<&'a str> {
+        self.paths.get(path).copied()
+    }
+
+    /// The file that is named from the folder of another one.
+    fn beside(&self, path: &str, named: &str) -> Option<&'a str> {
+        self.file(&super::links::target(path, named)?)
+    }
+
+    /// The file whose path ends so: of several the nearest.
+    fn ending(&self, path: &str, end: &str) -> Option<&'a str> {
+        let fits = |other: &&&str| other.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+        let near = |other: &&str| nearness(folder(path), folder(other));
+        let found = self.by_name.get(name(end))?.iter().filter(fits);
+        found.copied().max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))
+    }
+
+    /// `crate::a::b::C` is in `src/a/b/C.rs`, `src/a/b.rs`, `src/a.rs` or at the root of the crate.
+    fn rust(&self, path: &str, import: &str) -> Option<&'a str> {
+        let own = match name(path) {
+            "mod.rs" | "lib.rs" | "main.rs" => folder(path).to_owned(),
+            name => joined(folder(path), name.trim_end_matches(".rs")),
+        };
+        let mut parts: Vec<&str> = import.split("::").collect();
+        let first = *parts.first()?;
+        // A name that is no module here and no crate of the tree is a crate from elsewhere.
+        let (mut base, least) = match first {
+            "crate" => (self.crate_of(path)?.to_owned(), 0),
+            "self" => (own, 1),
+            "super" => (folder(&own).to_owned(), 0),
+            _ => match self.package(path, &[first, &first.replace('_', "-")], "src/lib.rs") {
+                Some(package) => (joined(package, "src"), 0),
+                None => (joined(&own, first), 0),
+            },
+        };
+        parts.remove(0);
+        while parts.first() == Some(&"super") {
+            base = folder(&base).to_owned();
+            parts.remove(0);
+        }
+        (least..=parts.len()).rev().find_map(|length| {
+            let place = parts[..length].iter().fold(base.clone(), |place, part| joined(&place, part));
+            let ends: &[&str] =
+                if length == 0 { &["/lib.rs", "/main.rs", "/mod.rs", ".rs"] } else { &[".rs", "/mod.rs"] };
+            ends.iter().find_map(|end| self.file(format!("{place}{end}").trim_start_matches('/')))
+        })
+    }
+
+    /// The folder with the root of the crate that a file is of.
+    fn crate_of<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let mut around = folder(path);
+        loop {
+            let is_root = |file: &str| self.file(&joined(around, file)).is_some();
+            if is_root("lib.rs") || is_root("main.rs") {
+                return Some(around);
+            }
+            if around.is_empty() {
+                return None;
+            }
+            around = folder(around);
+        }
+    }
+
+    /// The nearest folder of one of these names that has a file.
+    fn package(&self, path: &str, names: &[&str], file: &str) -> Option<&'a str> {
+        let found = names.iter().filter_map(|name| self.folders.get(name)).flatten();
+        let near = |other: &&str| nearness(folder(path), other);
+        let found = found.copied().filter(|place| self.file(&joined(place, file)).is_some());
+        found.max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))
+    }
+
+    /// `a.b.c` is a module of that name or something in `a.b`, from a root or a folder that is no package itself.
+    fn python(&self, path: &str, import: &str) -> Option<&'a str> {
+        let name = import.trim_start_matches('.');
+        let dots = import.len() - name.len();
+        let mut roots: Vec<String> = Vec::new();
+        let mut around = folder(path);
+        match dots {
+            0 => loop {
+                if self.file(&joined(around, "__init__.py")).is_none() {
+                    roots.extend(SOURCES.map(|source| joined(around, source.trim_end_matches('/'))));
+                }
+                if around.is_empty() {
+                    break;
+                }
+                around = folder(around);
+            },
+            _ => {
+                (1..dots).for_each(|_| around = folder(around));
+                roots.push(around.to_owned());
+            }
+        }
+        let parts: Vec<&str> = name.split('.').filter(|part| !part.is_empty()).collect();
+        let least = usize::from(dots == 0);
+        for length in (least..=parts.len()).rev().take(2) {
+            for root in &roots {
+                let place = parts[..length].iter().fold(root.clone(), |place, part| joined(&place, part));
+                let found =
+                    [format!("{place}.py"), joined(&place, "__init__.py")].iter().find_map(|path| self.file(path));
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        None
+    }
+
+    /// All files of the package but its tests.
+    fn go(&self, import: &str) -> Vec<&'a str> {
+        let place = self.module.and_then(|module| import.strip_prefix(module));
+        let Some(place) = place.filter(|place| place.is_empty() || place.starts_with('/')) else { return Vec::new() };
+        let files = self.by_folder.get(place.trim_start_matches('/')).into_iter().flatten().copied();
+        files.filter(|path| language(path) == "go" && !path.ends_with("_test.go")).collect()
+    }
+
+    /// `a.b.C` is a class, something in one, or a package.
+    fn java(&self, path: &str, import: &str) -> Vec<&'a str> {
+        let place = import.replace('.', "/");
+        let class = |place: &str| self.ending(path, &format!("{place}.{}", language(path)));
+        if let Some(found) = class(&place).or_else(|| class(folder(&place)).filter(|_| place.contains('/'))) {
+            return vec![found];
+        }
+        let packages = self.folders.get(name(&place)).into_iter().flatten();
+        let packages =
+            packages.filter(|other| other.strip_suffix(place.as_str()).is_some_and(|rest| rest.ends_with('/')));
+        packages.filter_map(|package| self.by_folder.get(package)).flatten().copied().collect()
+    }
+
+    /// A path from here, or a package of the tree by its name.
+    fn script(&self, path: &str, import: &str) -> Option<&'a str> {
+        let ended = |place: &str| {
+            let typed = place.strip_suffix(".js").map(|place| format!("{place}.ts"));
+            SCRIPTS.iter().find_map(|end| self.file(&format!("{place}{end}"))).or_else(|| self.file(&typed?))
+        };
+        if import.starts_with('.') {
+            return ended(&super::links::target(path, import)?);
+        }
+        let mut parts = import.splitn(if import.starts_with('@') { 3 } else { 2 }, '/');
+        let package = match import.starts_with('@') {
+            true => parts.nth(1)?,
+            false => parts.next()?,
+        };
+        let rest = parts.next().unwrap_or("index");
+        let place = self.package(path, &[package], "package.json").or_else(|| {
+            let found = self.folders.get(package)?.iter();
+            found.copied().find(|place| folder(place) == "packages" || folder(place).ends_with("/packages"))
+        })?;
+        SOURCES.iter().find_map(|source| ended(&joined(place, &format!("{source}{rest}"))))
+    }
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn joined(folder: &str, part: &str) -> String {
+    match (folder, part) {
+        ("", part) => part.to_owned(),
+        (folder, "") => folder.to_owned(),
+        (folder, part) => format!("{folder}/{part}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::rust_item("src/a/b.rs", "crate::c::Thing", &["src/c.rs"])]
+    #[case::rust_module("src/a/b.rs", "crate::a", &["src/a/mod.rs"])]
+    #[case::rust_root("src/a/b.rs", "crate::Error", &["src/lib.rs"])]
+    #[case::rust_parent("src/a/b.rs", "super::d::x", &["src/a/d.rs"])]
+    #[case::rust_own("src/a/mod.rs", "self::b", &["src/a/b.rs"])]
+    #[case::rust_crate("src/a/b.rs", "my_crate::x::Y", &["crates/my-crate/src/x.rs"])]
+    #[case::rust_foreign("src/a/b.rs", "serde::Serialize", &[])]
+    #[case::python_absolute("src/flask/app.py", "flask.helpers.get", &["src/flask/helpers.py"])]
+    #[case::python_beside("src/flask/app.py", ".helpers.get", &["src/flask/helpers.py"])]
+    #[case::python_package("src/flask/app.py", ".json", &["src/flask/json/__init__.py"])]
+    #[case::python_foreign("src/flask/app.py", "json", &[])]
+    #[case::python_above("src/flask/json/tag.py", "..app.Flask", &["src/flask/app.py"])]
+    #[case::go_package("cmd/x.go", "example.com/me/mod/util", &["util/a.go", "util/b.go"])]
+    #[case::go_foreign("cmd/x.go", "example.com/other/util", &[])]
+    #[case::java_class("j/src/com/x/A.java", "com.x.y.B", &["j/src/com/x/y/B.java"])]
+    #[case::java_static("j/src/com/x/A.java", "com.x.y.B.max", &["j/src/com/x/y/B.java"])]
+    #[case::java_package("j/src/com/x/A.java", "com.x.y", &["j/src/com/x/y/B.java", "j/src/com/x/y/C.java"])]
+    #[case::java_foreign("j/src/com/x/A.java", "java.util.List", &[])]
+    #[case::script_beside("web/a.ts", "./b", &["web/b.tsx"])]
+    #[case::script_folder("web/a.ts", "../packages/common/src", &["packages/common/src/index.ts"])]
+    #[case::script_package("web/a.ts", "@me/common", &["packages/common/src/index.ts"])]
+    #[case::script_foreign("web/a.ts", "react", &[])]
+    #[case::c_beside("c/src/a.c", "b.h", &["c/src/b.h"])]
+    #[case::c_elsewhere("c/src/a.c", "x/y.h", &["c/include/x/y.h"])]
+    #[case::c_out("c/src/a.c", "../../../etc/passwd", &[])]
+    fn imports_lead_to_files_of_the_tree(#[case] path: &str, #[case] import: &str, #[case] expected: &[&str]) {
+        let paths = [
+            "src/lib.rs",
+            "src/c.rs",
+            "src/a/mod.rs",
+            "src/a/b.rs",
+            "src/a/d.rs",
+            "crates/my-crate/src/lib.rs",
+            "crates/my-crate/src/x.rs",
+            "src/flask/__init__.py",
+            "src/flask/app.py",
+            "src/flask/helpers.py",
+            "src/flask/json/__init__.py",
+            "src/flask/json/tag.py",
+            "cmd/x.go",
+            "util/a.go",
+            "util/a_test.go",
+            "util/b.go",
+            "j/src/com/x/A.java",
+            "j/src/com/x/y/B.java",
+            "j/src/com/x/y/C.java",
+            "web/a.ts",
+            "web/b.tsx",
+            "packages/common/src/index.ts",
+            "c/src/a.c",
+            "c/src/b.h",
+            "c/include/x/y.h",
+        ];
+        let tree = Tree::of(paths.into_iter(), Some("example.com/me/mod"));
+        assert_eq!(tree.imported(path, &[import.to_owned()]), expected);
+    }
+}
