@@ -1,6 +1,6 @@
 //! What the history of a repository teaches: the edits of commits that say they fix something.
 //!
-//! Invariants: one commit is read at a time, and what of it is kept is bounded; a commit, a file or a blob that cannot be read
+//! Invariants: a few files are read at a time, and what of them is kept is bounded; a commit, a file or a blob that cannot be read
 //! is passed over; everything comes from objects. Of a commit nothing goes out but forms, its time and a digest.
 
 use std::path::Path;
@@ -19,6 +19,10 @@ pub const MAX_FILES: usize = 4;
 pub const MAX_CHANGES: usize = 12;
 /// Larger files are made by programs. In bytes.
 const MAX_BYTES: u64 = 1 << 20;
+
+/// Threads at most, and files that are read before they start: both sides of them are in memory at once.
+const MAX_THREADS: usize = 8;
+const TOGETHER: usize = 32;
 
 /// Words of a message that say something was wrong, whole and in any case.
 const FIXES: &[&str] = &[
@@ -119,27 +123,60 @@ pub struct Mined {
 /// # Errors
 /// A repository without a commit.
 pub fn fixes(repo: &Repo, newest: usize, each: &mut dyn FnMut(MinedEdit)) -> Result<Mined, GitError> {
-    let mut parsers = Parsers::default();
-    fixed_files(repo, newest, &mut |file| {
-        let found = edits(&mut parsers, file.language, &file.before, &file.after);
-        let is_small = found.last().is_none_or(|last| last.hunk < MAX_CHANGES);
-        for edit in found.into_iter().filter(|_| is_small) {
-            each(MinedEdit { language: file.language, edit, commit: file.commit.to_owned(), at: file.at });
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let mut parsers: Vec<Parsers> = (0..threads).map(|_| Parsers::default()).collect();
+    let mut waiting = Vec::with_capacity(TOGETHER);
+    let mined = fixed_files(repo, newest, &mut |file| {
+        waiting.push(file);
+        if waiting.len() == TOGETHER {
+            learn(&mut parsers, &mut waiting, each);
         }
-    })
+    })?;
+    learn(&mut parsers, &mut waiting, each);
+    Ok(mined)
+}
+
+/// Learns of some files on several threads; what is learned comes in their order.
+fn learn(parsers: &mut [Parsers], waiting: &mut Vec<FixedFile>, each: &mut dyn FnMut(MinedEdit)) {
+    let (threads, files) = (parsers.len(), &*waiting);
+    let mut learned: Vec<Vec<LearnedEdit>> = std::thread::scope(|scope| {
+        let started: Vec<_> = parsers
+            .iter_mut()
+            .enumerate()
+            .map(|(thread, parsers)| {
+                scope.spawn(move || {
+                    let own = files.iter().enumerate().skip(thread).step_by(threads);
+                    own.map(|(at, file)| (at, edits(parsers, file.language, &file.before, &file.after))).collect()
+                })
+            })
+            .collect();
+        let mut learned = vec![Vec::new(); files.len()];
+        // A thread that failed has learned nothing.
+        for (at, edits) in started.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|_| Vec::new())) {
+            learned[at] = edits;
+        }
+        learned
+    });
+    for (file, edits) in waiting.drain(..).zip(&mut learned) {
+        if edits.last().is_none_or(|last| last.hunk < MAX_CHANGES) {
+            for edit in edits.drain(..) {
+                each(MinedEdit { language: file.language, edit, commit: file.commit.clone(), at: file.at });
+            }
+        }
+    }
 }
 
 /// Both sides of a file that a fix changed.
-pub(super) struct FixedFile<'c> {
+pub(super) struct FixedFile {
     pub language: Language,
     pub before: Vec<u8>,
     pub after: Vec<u8>,
-    commit: &'c str,
+    commit: String,
     at: Time,
 }
 
 /// Calls `each` with the files of code of the fixes among the newest commits.
-pub(super) fn fixed_files(repo: &Repo, newest: usize, each: &mut dyn FnMut(FixedFile<'_>)) -> Result<Mined, GitError> {
+pub(super) fn fixed_files(repo: &Repo, newest: usize, each: &mut dyn FnMut(FixedFile)) -> Result<Mined, GitError> {
     let head = repo.resolve_commit("HEAD")?;
     let mut judge = Judge::by_itself(MAX_BYTES);
     let mut mined = Mined::default();
@@ -159,7 +196,7 @@ pub(super) fn fixed_files(repo: &Repo, newest: usize, each: &mut dyn FnMut(Fixed
             let Some((before, after)) = texts(repo, file) else { continue };
             let is_written_here = judge.reason(&file.path, &after).is_none();
             if let Some(language) = Language::detect(&file.path, &after).filter(|_| is_written_here) {
-                each(FixedFile { language, before, after, commit: &commit, at });
+                each(FixedFile { language, before, after, commit: commit.clone(), at });
             }
         }
     }

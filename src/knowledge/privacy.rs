@@ -147,7 +147,7 @@ impl Tally {
                     let is_placeholder = word == "_" || matches!(word.parse(), Ok(Token::Hole { .. }));
                     let is_allowed =
                         |text: &&str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word);
-                    if !is_placeholder && !allowed.0[language.name()].iter().any(|text| is_allowed(text)) {
+                    if !is_placeholder && !allowed.0[language.name()].iter().any(is_allowed) {
                         self.leaks.push(format!("{language:?}: {word:?} of the source in {form}"));
                     }
                 }

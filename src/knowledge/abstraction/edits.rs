@@ -48,7 +48,7 @@ pub fn edits(parsers: &mut Parsers, language: Language, before: &[u8], after: &[
             for detail in Detail::ALL {
                 let Some((broken, fixed)) = forms(&old, &new, &pair, detail) else { continue };
                 let is_known = |edit: &LearnedEdit| edit.broken == broken && edit.fixed == fixed;
-                if learned[first..].iter().any(is_known) || !is_worth_learning(&broken, &fixed) {
+                if learned[first..].iter().any(is_known) || !is_worth_learning(&broken, &fixed, pair.change) {
                     continue;
                 }
                 if gate::admit_pair(language.name(), &broken, &fixed).is_err() {
@@ -146,9 +146,9 @@ fn forms(old: &Marks<'_, '_>, new: &Marks<'_, '_>, pair: &Pair, detail: Detail) 
 }
 
 /// Whether the two differ in something that they tell: not only in which expression, block or arguments are meant, nor in a
-/// name or a literal that is another one now, and neither of which stands elsewhere in the forms. Where nothing stays, code
-/// was replaced and no mistake mended.
-fn is_worth_learning(broken: &Form, fixed: &Form) -> bool {
+/// name or a literal that is another one now, and neither of which stands elsewhere in the forms. Where nothing stays of
+/// what changed inside, code was replaced and no mistake mended.
+fn is_worth_learning(broken: &Form, fixed: &Form, change: Change) -> bool {
     let (old, new) = (broken.tokens(), fixed.tokens());
     let is_untold = |before: &Token, after: &Token| match (before, after) {
         (Token::Hole { kind, .. }, Token::Hole { kind: other, .. }) if kind == other => {
@@ -160,6 +160,6 @@ fn is_worth_learning(broken: &Form, fixed: &Form) -> bool {
     let is_same = |(before, after): (&Token, &Token)| before == after || is_untold(before, after);
     let stays = |token: &Token| !is_bracket(token) && new.contains(token);
     says_something(broken)
-        && (new.is_empty() || old.iter().any(stays))
+        && (change != Change::Inside || old.iter().any(stays))
         && (old.len() != new.len() || !old.iter().zip(new).all(is_same))
 }

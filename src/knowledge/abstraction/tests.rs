@@ -88,7 +88,7 @@ fn around(language: Language, code: &str) -> String {
     Python,
     "a = x.get(k)",
     "try:\n    a = x.get(k)\nexcept KeyError:\n    a = None",
-    "missing_error_handling: VARIABLE = VARIABLE_2 . get ( VARIABLE_3 ) => try : BODY except KeyError : BODY_2"
+    "missing_error_handling: VARIABLE = VARIABLE_2 . get ( VARIABLE_3 ) => try : VARIABLE = VARIABLE_2 . get ( VARIABLE_3 ) except KeyError : VARIABLE = None"
 )]
 #[case(Python, "return len(x) - 1", "return len(x)", "wrong_value: return EXPRESSION - NUMBER => return EXPRESSION")]
 #[case(

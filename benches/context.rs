@@ -1,0 +1,84 @@
+//! What a context takes: the code around an ordinary commit, in at most 8,000 and 130,000 tokens, with everything that is kept
+//! warm. To be held: under 250 ms. Each commit is another question, asked once.
+//!
+//! ```text
+//! cargo bench --bench context                                             # this repository
+//! REVDECK_BENCH_REPOS=~/src/a:~/src/b.git cargo bench --bench context     # others
+//! ```
+
+#![allow(clippy::print_stdout)]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use revdeck::context::given::given;
+use revdeck::context::retrieve::task::Task;
+use revdeck::context::surroundings::{Options, Question, surroundings};
+use revdeck::context::tokens::{Encoding, count};
+use revdeck::git::{Filter, Repo};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Commits that change more files are no ordinary ones, by [`revdeck::context::evaluate`].
+const MOST_FILES: usize = 15;
+const COMMITS: usize = 20;
+/// Asked before, so that everything that can be kept is.
+const WARMED_BY: usize = 3;
+
+fn main() -> Result<(), Failure> {
+    let repos = std::env::var("REVDECK_BENCH_REPOS").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    count(Encoding::O200kBase, "the table of the encoding is unpacked");
+    println!("repository                budget commits | median ms slowest ms | cold ms");
+    for path in repos.split(':').map(PathBuf::from) {
+        for budget in [8_000, 130_000] {
+            measure(&path, budget)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
+    let repo = Repo::discover(path)?;
+    let folder = tempfile::tempdir()?;
+    let filter = Filter { max_file_bytes: 1_000_000, ignored_paths: Vec::new() };
+    let mut took: Vec<Duration> = Vec::new();
+    for ancestor in repo.ancestors(&repo.head(), 300)? {
+        let [parent] = ancestor.parents.as_slice() else { continue };
+        let change = repo.change(parent, &ancestor.commit, &filter)?;
+        if change.files.is_empty() || change.files.len() > MOST_FILES {
+            continue;
+        }
+        let began = Instant::now();
+        let task = Task { given: given(&repo, &change.files)?, ..Task::default() };
+        let question = Question {
+            tree: &ancestor.commit,
+            history: parent,
+            task,
+            diff: Vec::new(),
+            budget,
+            encoding: Encoding::O200kBase,
+            options: Options { documentation: false, constitution: false, ..Options::default() },
+            folder: Some(folder.path()),
+            index: None,
+            meaning: None,
+        };
+        surroundings(&repo, question)?;
+        took.push(began.elapsed());
+        if took.len() == WARMED_BY + COMMITS {
+            break;
+        }
+    }
+    let ms = |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1000.0);
+    let mut warm = took.split_off(WARMED_BY.min(took.len()));
+    warm.sort();
+    let name = path.components().rev().nth(usize::from(path.ends_with("repo")));
+    let name = name.map_or_else(String::new, |name| name.as_os_str().to_string_lossy().into_owned());
+    println!(
+        "{name:<25} {budget:>6} {:>7} | {:>9.0} {:>10.0} | {:>7.0}",
+        warm.len(),
+        ms(warm.get(warm.len() / 2)),
+        ms(warm.last()),
+        ms(took.first())
+    );
+    Ok(())
+}
