@@ -42,7 +42,10 @@ fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let filter = Filter { max_file_bytes: 1_000_000, ignored_paths: Vec::new() };
     let mut took: Vec<Duration> = Vec::new();
-    for ancestor in repo.ancestors(&repo.head(), 300)? {
+    // As it happens: the oldest first.
+    let mut ancestors = repo.ancestors(&repo.head(), 150)?;
+    ancestors.reverse();
+    for ancestor in ancestors {
         let [parent] = ancestor.parents.as_slice() else { continue };
         let change = repo.change(parent, &ancestor.commit, &filter)?;
         if change.files.is_empty() || change.files.len() > MOST_FILES {
