@@ -125,6 +125,11 @@ pub fn find(name: &str) -> Option<usize> {
     KEYS.iter().position(|key| key.name == name)
 }
 
+/// Whether keys of this name and a dot are known: a table.
+pub fn is_group(name: &str) -> bool {
+    KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
 /// Whether a gate that holds with the user's value could be passed with the repository's: only what is at least as
 /// strict is obeyed. `ignored_paths` need no such rule, as a repository adds to the user's, and what it leaves out is
 /// listed in every run's coverage.

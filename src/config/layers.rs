@@ -264,23 +264,7 @@ impl Loading {
                         }
                     }
                 }
-                (
-                    group @ ("window" | "budget" | "policy" | "retention" | "watch" | "resolve" | "context"
-                    | "learning"),
-                    DeValue::Table(fields),
-                ) => {
-                    for (field, value) in fields {
-                        let name = format!("{group}.{}", field.get_ref());
-                        if let Err(error) = self.entry(document, layer, &name, field.span().start, value) {
-                            self.mistake(layer, error)?;
-                        }
-                    }
-                }
-                (name, _) => {
-                    if let Err(error) = self.value(document, layer, name, start, value) {
-                        self.mistake(layer, error)?;
-                    }
-                }
+                (name, _) => self.entry(document, layer, name, start, value)?,
             }
         }
         for (name, error) in reviewers::check_fallbacks(&self.reviewers) {
@@ -292,7 +276,7 @@ impl Loading {
         Ok(())
     }
 
-    /// A value, or a table of values within a group.
+    /// A value, or a group of them.
     fn entry(
         &mut self,
         document: &Document,
@@ -301,17 +285,16 @@ impl Loading {
         start: usize,
         found: &toml::Spanned<DeValue<'_>>,
     ) -> Result<(), ConfigError> {
-        match found.get_ref() {
-            DeValue::Table(fields) if name == "context.embeddings" => {
-                for (field, value) in fields {
-                    let name = format!("{name}.{}", field.get_ref());
-                    if let Err(error) = self.value(document, layer, &name, field.span().start, value) {
-                        self.mistake(layer, error)?;
-                    }
-                }
-                Ok(())
-            }
-            _ => self.value(document, layer, name, start, found),
+        if let DeValue::Table(fields) = found.get_ref()
+            && keys::is_group(name)
+        {
+            return fields.iter().try_for_each(|(field, value)| {
+                self.entry(document, layer, &format!("{name}.{}", field.get_ref()), field.span().start, value)
+            });
+        }
+        match self.value(document, layer, name, start, found) {
+            Ok(()) => Ok(()),
+            Err(error) => self.mistake(layer, error),
         }
     }
 

@@ -174,6 +174,11 @@ impl FindingStatus {
 }
 
 impl Kind {
+    /// Whether findings of this kind are never held back, muted or lowered, whatever was decided about others like them.
+    pub fn is_never_hidden(self) -> bool {
+        matches!(self, Self::Security | Self::Correctness)
+    }
+
     /// The kinds that the built-in reviewer reports.
     pub const SMELLS: [Self; 11] = [
         Self::LongMethod,

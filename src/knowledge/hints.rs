@@ -11,7 +11,7 @@ use super::form::{Form, Token};
 use super::pattern::{Origin, Pattern, Stance};
 use super::rank::{Ranked, top};
 use super::{base, gate, words};
-use crate::domain::{Kind, LineRange, Time, text};
+use crate::domain::{LineRange, Time, text};
 use crate::provider::builtin::source::Source;
 
 /// Patterns at most. From the issue.
@@ -81,7 +81,7 @@ pub fn hints(patterns: &[Pattern], changed: &Changed, now: Time, count: &dyn Fn(
 }
 
 fn may_be_told(pattern: &Pattern) -> bool {
-    let hides = pattern.stance == Stance::FalseAlarm && matches!(pattern.kind, Kind::Security | Kind::Correctness);
+    let hides = pattern.stance == Stance::FalseAlarm && pattern.kind.is_never_hidden();
     // What a damaged or foreign file says is held against the gate once more, right before it leaves.
     let admitted =
         pattern.forms().is_some_and(|(broken, fixed)| gate::admit_pair(&pattern.language, &broken, &fixed).is_ok());
@@ -129,6 +129,7 @@ fn told(best: &[Ranked<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Kind;
     use crate::knowledge::pattern::{EditKind, Evidence};
     use crate::knowledge::test_support::pattern;
     use crate::provider::builtin::language::Language;

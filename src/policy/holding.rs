@@ -18,10 +18,7 @@ pub struct NeverMuted(pub Kind);
 
 /// Whether a kind may be muted.
 pub fn may_mute(kind: Kind) -> Result<(), NeverMuted> {
-    match kind {
-        Kind::Security | Kind::Correctness => Err(NeverMuted(kind)),
-        _ => Ok(()),
-    }
+    if kind.is_never_hidden() { Err(NeverMuted(kind)) } else { Ok(()) }
 }
 
 /// A kind that the user has only ever dismissed.

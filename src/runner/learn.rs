@@ -13,9 +13,8 @@ use thiserror::Error;
 
 use super::Runner;
 use crate::domain::{
-    Actor, Disposition, Finding, FindingId, FindingStatus, Fix, FixStatus, Kind, LineRange, PatternId, RunId,
+    Actor, Disposition, Finding, FindingId, FindingStatus, Fix, FixStatus, LineRange, PatternId, RunId,
 };
-use crate::git::GitError;
 use crate::knowledge::abstraction::{edits, place};
 use crate::knowledge::cache::{Cache, Happened, Learned, Observation, Outcome};
 use crate::knowledge::error::KnowledgeError;
@@ -53,14 +52,6 @@ pub enum LearnError {
     Knowledge(#[from] KnowledgeError),
 }
 
-/// Two states of a file, and where in the older one a finding was.
-struct Edited {
-    path: String,
-    before: Vec<u8>,
-    after: Vec<u8>,
-    lines: LineRange,
-}
-
 impl Runner {
     /// Learns from what was decided since this was called last.
     ///
@@ -75,14 +66,21 @@ impl Runner {
         if !last.is_empty() {
             let mut lesson = Lesson::new(self)?;
             for line in last.values() {
-                lesson.read(line)?;
+                // Code is a stranger's: what makes its analysis panic costs this lesson and no other.
+                match catch_unwind(AssertUnwindSafe(|| lesson.read(line))) {
+                    Ok(read) => read?,
+                    Err(_) => {
+                        tracing::error!(finding = %line.finding_id, "revdeck failed to learn from what was decided");
+                        lesson.parsers = Parsers::default();
+                    }
+                }
             }
             let now = self.ambient.now();
             taught.findings = last.len();
             taught.learned = cache.learn(&lesson.observations, now)?;
             taught.outcomes = cache.record_outcomes(&lesson.outcomes, now)?;
         }
-        if !lessons.decided.is_empty() || lessons.end > 0 {
+        if lessons.end != lessons.start {
             self.store.learned(lessons.end)?;
         }
         Ok(taught)
@@ -116,13 +114,11 @@ impl Runner {
         if !self.settings.learning.enabled {
             return;
         }
-        // Code is a stranger's: what makes its analysis panic must not end the worker.
         let cache = Cache::open(&self.paths.knowledge);
-        match catch_unwind(AssertUnwindSafe(|| self.learn(&cache))) {
-            Ok(Ok(taught)) if taught.findings > 0 => tracing::info!(?taught, "learned"),
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "nothing was learned"),
-            Err(_) => tracing::error!("revdeck failed to learn from what was decided"),
+        match self.learn(&cache) {
+            Ok(taught) if taught.findings > 0 => tracing::info!(?taught, "learned"),
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "nothing was learned"),
         }
         for notice in cache.notices() {
             tracing::warn!("{notice}");
@@ -172,16 +168,16 @@ impl<'a> Lesson<'a> {
             // Somebody says that it is fixed: by a patch of ours the edit is known.
             (FindingStatus::Addressed, Actor::User | Actor::Assistant) => {
                 let applied = |fix: &&Fix| fix.status == FixStatus::Applied && fix.fixed().any(|fixed| fixed == id);
-                if let Some(fix) = self.fixes.iter().find(applied).cloned() {
-                    let edited = self.edited(&finding, &fix.snapshot_commit, &fix.fixed_commit);
-                    self.mistake(&finding, said, Evidence::Applied, edited.ok().flatten());
+                let fix = self.fixes.iter().find(applied);
+                let commits = fix.map(|fix| (fix.snapshot_commit.clone(), fix.fixed_commit.clone()));
+                if let Some((before, after)) = commits {
+                    self.mistake(&finding, said, Evidence::Applied, &before, &after);
                 }
             }
             (FindingStatus::Addressed, Actor::Engine) => {
                 self.outcome(&finding, Outcome::Success);
                 if let (Some(before), Some(after)) = (placed, self.snapshot(said.run_id.as_ref())) {
-                    let edited = self.edited(&finding, &before, &after);
-                    self.mistake(&finding, said, Evidence::Addressed, edited.ok().flatten());
+                    self.mistake(&finding, said, Evidence::Addressed, &before, &after);
                 }
             }
             _ => {}
@@ -194,17 +190,16 @@ impl<'a> Lesson<'a> {
         Some(self.view.run(run).snapshot_commit.to_owned())
     }
 
-    /// The file of a finding in two snapshots; none where it is not in both, or one is gone.
-    fn edited(&self, finding: &Finding, before: &str, after: &str) -> Result<Option<Edited>, GitError> {
-        let path = &finding.repo_relative_path;
-        let (before, after) = (self.runner.repo.file_at(before, path)?, self.runner.repo.file_at(after, path)?);
-        let both = before.zip(after);
-        Ok(both.map(|(before, after)| Edited { path: path.clone(), before, after, lines: finding.lines() }))
+    /// A file's text in a snapshot; `None` where it is not there, or the snapshot is gone.
+    fn text(&self, commit: &str, finding: &Finding) -> Option<Vec<u8>> {
+        self.runner.repo.file_at(commit, &finding.repo_relative_path).ok().flatten()
     }
 
-    fn mistake(&mut self, finding: &Finding, said: &Disposition, evidence: Evidence, edited: Option<Edited>) {
-        let Some(Edited { path, before, after, lines }) = edited else { return };
-        let Some(language) = Language::detect(&path, &before) else { return };
+    /// What the edit of a finding's place between two snapshots teaches.
+    fn mistake(&mut self, finding: &Finding, said: &Disposition, evidence: Evidence, before: &str, after: &str) {
+        let (Some(before), Some(after)) = (self.text(before, finding), self.text(after, finding)) else { return };
+        let Some(language) = Language::detect(&finding.repo_relative_path, &before) else { return };
+        let lines = finding.lines();
         let near = LineRange::new(lines.start.saturating_sub(NEAR).max(1), lines.end.saturating_add(NEAR));
         for edit in edits(&mut self.parsers, language, &before, &after) {
             if edit.lines.overlaps(near) {
@@ -224,11 +219,11 @@ impl<'a> Lesson<'a> {
     }
 
     fn false_alarm(&mut self, finding: &Finding, said: &Disposition, snapshot: &str) {
-        if never_hidden(finding.kind) || ABOUT_OTHER_THINGS.contains(&said.reason.as_str()) {
+        if finding.kind.is_never_hidden() || ABOUT_OTHER_THINGS.contains(&said.reason.as_str()) {
             return;
         }
         let path = &finding.repo_relative_path;
-        let Ok(Some(text)) = self.runner.repo.file_at(snapshot, path) else { return };
+        let Some(text) = self.text(snapshot, finding) else { return };
         let Some(language) = Language::detect(path, &text) else { return };
         let Ok(source) = self.parsers.parse(path, language, &text) else { return };
         let Some(broken) = place(&source, finding.lines()) else { return };
@@ -261,9 +256,4 @@ impl<'a> Lesson<'a> {
 fn raised_by(finding: &Finding) -> Option<(&PatternId, Language)> {
     let language = Language::detect(&finding.repo_relative_path, finding.quoted_code.as_bytes())?;
     Some((finding.pattern.as_ref()?, language))
-}
-
-/// Kinds of which no false alarm is learned.
-fn never_hidden(kind: Kind) -> bool {
-    matches!(kind, Kind::Security | Kind::Correctness)
 }

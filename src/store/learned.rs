@@ -31,7 +31,8 @@ struct Read {
 pub struct Lessons {
     /// Oldest first.
     pub decided: Vec<Disposition>,
-    /// The place behind the last of them, for [`Store::learned`].
+    /// Where the reading began, and the place behind the last of them, for [`Store::learned`].
+    pub start: u64,
     pub end: u64,
     pub more: bool,
 }
@@ -56,7 +57,7 @@ impl Store {
             }
         })
         .map_err(StoreError::io("read", &path))?;
-        Ok(Lessons { decided, end: next.unwrap_or(end), more: next.is_some() })
+        Ok(Lessons { decided, start: from, end: next.unwrap_or(end), more: next.is_some() })
     }
 
     /// What was decided before this place in `triage.ndjson` is not asked for again.

@@ -90,11 +90,8 @@ pub(super) fn lower(lessons: &dyn Lessons, source: &Source<'_>, smells: &mut [Sm
 
 /// Values in the code may be secrets.
 fn may_be_lowered(smell: &Smell) -> bool {
-    let may_be_grave = matches!(
-        smell.kind,
-        Kind::Security | Kind::Correctness | Kind::Concurrency | Kind::ErrorHandling | Kind::HardcodedConfiguration
-    );
-    !may_be_grave && smell.quote.is_none() && smell.priority < Priority::P3
+    let may_be_grave = matches!(smell.kind, Kind::Concurrency | Kind::ErrorHandling | Kind::HardcodedConfiguration);
+    !smell.kind.is_never_hidden() && !may_be_grave && smell.quote.is_none() && smell.priority < Priority::P3
 }
 
 fn next_lower(priority: Priority) -> Option<Priority> {
