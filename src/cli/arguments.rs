@@ -107,7 +107,7 @@ pub enum Command {
     Details(details::Arguments),
     /// Decide about findings
     Triage(triage::Arguments),
-    /// Take back the last decision
+    /// Take back the last decision; that to apply a fix goes back with what it wrote
     Undo(undo::Arguments),
     /// Make the decision again that was taken back last
     Redo(undo::RedoArguments),

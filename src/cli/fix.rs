@@ -46,7 +46,7 @@ enum Step {
     Show(OfFix),
     /// Put it into your files, if it applies cleanly
     Apply(OfFix),
-    /// Make your files what they were before it was applied
+    /// Take it out of your files again; what you changed since stays
     Undo(OfFix),
     /// Let it go
     Drop(OfFix),
@@ -86,7 +86,8 @@ fn make(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError
     match arguments.format {
         PlainFormat::Json => output::print_json(&json!({ "version": SCHEMA_VERSION, "fix": fix }))?,
         PlainFormat::Text => {
-            let mut said = format!("{}\n", fixes::line(&fix));
+            let view = runner.store.view()?;
+            let mut said = format!("{}\n", fixes::line(&fix, &view));
             for unfixed in &fix.left_out {
                 let reason = text::one_line(&unfixed.reason);
                 said.push_str(&format!("  not fixed: {}: {reason}\n", unfixed.finding_id));
@@ -121,7 +122,8 @@ fn show(invocation: &Invocation, given: &str) -> Result<Exit, CliError> {
     let session = invocation.reading_session(Texts::None)?;
     let id = resolve::fix(&session.store, given)?;
     let Some(patch) = session.store.patch(&id)? else {
-        let said = session.store.fix(&id)?.map(|fix| fixes::line(&fix)).unwrap_or_default();
+        let view = session.store.view()?;
+        let said = session.store.fix(&id)?.map(|fix| fixes::line(&fix, &view)).unwrap_or_default();
         return Err(CliError::usage(format!("there is no patch of {id}")).hint(said));
     };
     output::print_patch(&patch)?;
@@ -136,12 +138,18 @@ fn step(
     let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
     let id = resolve::fix(&runner.store, given)?;
     let fix = act(&runner, &id)?;
-    let mut said = format!("{}\n", fixes::line(&fix));
+    output::print(&told(&runner, &fix)?)?;
+    Ok(Exit::Done)
+}
+
+/// A fix after a step, with the files that it wrote.
+pub fn told(runner: &Runner, fix: &Fix) -> Result<String, CliError> {
+    let view = runner.store.view()?;
+    let mut said = format!("{}\n", fixes::line(fix, &view));
     if matches!(fix.status, FixStatus::Applied | FixStatus::Undone) {
         for file in &fix.files {
             said.push_str(&format!("  {}\n", text::one_line(&file.path)));
         }
     }
-    output::print(&said)?;
-    Ok(Exit::Done)
+    Ok(said)
 }

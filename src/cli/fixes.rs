@@ -9,6 +9,7 @@ use super::output;
 use super::session::Invocation;
 use crate::config::Texts;
 use crate::domain::{Fix, FixStatus, SCHEMA_VERSION, text};
+use crate::store::View;
 
 /// Arguments of `fixes`.
 #[derive(Debug, Args)]
@@ -28,8 +29,9 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         return Ok(Exit::Done);
     }
     let mut said = String::new();
+    let view = runner.store.view()?;
     for fix in &fixes {
-        said.push_str(&line(fix));
+        said.push_str(&line(fix, &view));
         said.push('\n');
     }
     if fixes.is_empty() {
@@ -40,9 +42,8 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
 }
 
 /// A fix on one line, harmless for a terminal.
-pub fn line(fix: &Fix) -> String {
-    let findings = text::count(fix.fixed().count(), "finding");
-    let mut parts = vec![format!("{findings} by {}", fix.reviewer)];
+pub fn line(fix: &Fix, view: &View) -> String {
+    let mut parts = vec![format!("{}, by {}", of(fix, view), fix.reviewer)];
     if !fix.files.is_empty() {
         parts.push(fix.size());
     }
@@ -56,4 +57,21 @@ pub fn line(fix: &Fix) -> String {
         parts.push(fix.reason.clone());
     }
     text::one_line(&format!("{}  {:<9}  {}", fix.fix_id, fix.status, parts.join("; "))).into_owned()
+}
+
+/// What it fixes: the first finding with its place, and how many more.
+fn of(fix: &Fix, view: &View) -> String {
+    let mut fixed = fix.fixed();
+    let Some(first) = fixed.next() else { return "no finding".to_owned() };
+    let said = match view.finding_index(first.as_str()) {
+        Some(index) => {
+            let finding = view.finding(index);
+            format!("{} in {}", finding.title, finding.path)
+        }
+        None => first.to_string(),
+    };
+    match fixed.count() {
+        0 => said,
+        more => format!("{said} and {more} more"),
+    }
 }

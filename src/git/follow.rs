@@ -73,6 +73,17 @@ impl Repo {
         hunks_of(old, new).map_err(self.failed("compare two files"))
     }
 
+    /// `ours` with what `theirs` changes in `base`; `None` where both change the same lines, or lines side by side.
+    pub fn merged(&self, base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+        let [base, ours, theirs] = [base, ours, theirs].map(|content| {
+            let mut side = git2::MergeFileInput::new();
+            side.content(content);
+            side
+        });
+        let merged = git2::merge_file(&base, &ours, &theirs, None).map_err(self.failed("merge a file"))?;
+        Ok(merged.is_automergeable().then(|| merged.content().to_vec()))
+    }
+
     /// Whether a commit is another one or comes before it; false when one of them is not there any more.
     pub fn is_in_history(&self, commit: &str, of: &str) -> bool {
         let id = |text: &str| git2::Oid::from_str(text).ok();

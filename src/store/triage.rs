@@ -7,7 +7,18 @@
 use std::collections::HashMap;
 
 use super::{Store, StoreError};
-use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Time, TriageAction};
+use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Fix, FixId, FixStatus, Time, TriageAction};
+
+/// What undo or redo came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// There was nothing to take back, or to set again.
+    Nothing,
+    /// What was recorded.
+    Decided(Vec<Disposition>),
+    /// The step is that of a fix, whose files come before its findings: nothing is recorded.
+    Fix(Box<Fix>),
+}
 
 impl Store {
     /// Decides about findings by what has been decided so far, and records it: one step under the store's lock, so that
@@ -23,26 +34,61 @@ impl Store {
         })
     }
 
-    /// Takes back the user's last triage; the lines that do so, none when there was nothing to take back.
-    pub fn undo(&self, at: Time) -> Result<Vec<Disposition>, StoreError> {
-        self.step(|log| next_undo(log, at))
+    /// Takes back the user's last triage. What an applied fix decided is left to whoever takes the patch out.
+    pub fn undo(&self, at: Time) -> Result<Step, StoreError> {
+        self.step(FixStatus::Applied, |log| next_undo(log, at))
     }
 
-    /// Sets again what was taken back last; the lines that do so, none when there was nothing.
-    pub fn redo(&self, at: Time) -> Result<Vec<Disposition>, StoreError> {
-        self.step(|log| next_redo(log, at))
+    /// Sets again what was taken back last. What a fix decided that was taken out is left to whoever applies it again.
+    pub fn redo(&self, at: Time) -> Result<Step, StoreError> {
+        self.step(FixStatus::Undone, |log| next_redo(log, at))
     }
 
+    /// `of_files`: the status of a fix for which the step is more than one of its findings.
     fn step(
         &self,
+        of_files: FixStatus,
         next: impl FnOnce(&[Disposition]) -> Option<Vec<Disposition>>,
-    ) -> Result<Vec<Disposition>, StoreError> {
+    ) -> Result<Step, StoreError> {
         if !self.triage_path().exists() {
             // Nothing was ever decided: no reason to make a store.
-            return Ok(Vec::new());
+            return Ok(Step::Nothing);
         }
-        self.decide(|log| Ok(next(log).unwrap_or_default()))
+        let mut of_fix = None;
+        let lines = self.decide(|log| {
+            let lines = next(log).unwrap_or_default();
+            if let Some(id) = lines.first().and_then(|line| fix_of(&line.group)) {
+                of_fix = self.fix(&id)?.filter(|fix| fix.status == of_files);
+                // An offer that was dropped cannot be what addresses a finding.
+                if of_fix.is_some() || of_files == FixStatus::Undone {
+                    return Ok(Vec::new());
+                }
+            }
+            Ok::<_, StoreError>(lines)
+        })?;
+        Ok(match (of_fix, lines.is_empty()) {
+            (Some(fix), _) => Step::Fix(Box::new(fix)),
+            (None, true) => Step::Nothing,
+            (None, false) => Step::Decided(lines),
+        })
     }
+}
+
+/// The group of what applying a fix decides; `step` tells its times apart.
+pub fn group_of_fix(fix: &FixId, step: &str) -> String {
+    format!("{fix}/{step}")
+}
+
+fn fix_of(group: &str) -> Option<FixId> {
+    group.split_once('/')?.0.parse().ok()
+}
+
+/// The lines that take back, or set again, what applying this fix decided last; none when there is nothing.
+pub fn step_of_fix(log: &[Disposition], fix: &FixId, action: TriageAction, at: Time) -> Vec<Disposition> {
+    let stacks = Stacks::of(log);
+    let groups = if action == TriageAction::Undo { &stacks.done } else { &stacks.undone };
+    let group = groups.iter().rev().find(|group| fix_of(group).as_ref() == Some(fix));
+    group.and_then(|group| stacks.step(log, group, action, at)).unwrap_or_default()
 }
 
 /// The status of a finding after these lines: the last one that is about it wins, open when there is none.
@@ -195,6 +241,27 @@ mod tests {
         log.push(line('d', "4", Open, Dismissed, "x"));
         assert_eq!(next_redo(&log, at), None);
         assert_eq!(statuses(&next_undo(&log, at)), [("d".to_owned(), "open")]);
+    }
+
+    #[test]
+    fn what_a_fix_decided_goes_back_and_forth_with_it() {
+        use FindingStatus::{Addressed, Dismissed, Open};
+        let fix: FixId = format!("fx_{:026}", 7).parse().expect("an id");
+        let at = Time::UNIX_EPOCH;
+        let group = group_of_fix(&fix, "t_1");
+        let mut log = vec![
+            line('a', &group, Open, Addressed, ""),
+            line('b', &group, Open, Addressed, ""),
+            line('c', "t_2", Open, Dismissed, "x"),
+            line('b', "t_3", Addressed, Dismissed, "x"),
+        ];
+        let back = step_of_fix(&log, &fix, TriageAction::Undo, at);
+        assert_eq!(statuses(&Some(back.clone())), [("a".to_owned(), "open")], "b is something else meanwhile");
+        assert_eq!(step_of_fix(&log, &fix, TriageAction::Redo, at), []);
+        log.extend(back);
+        assert_eq!(step_of_fix(&log, &fix, TriageAction::Undo, at), []);
+        assert_eq!(statuses(&Some(step_of_fix(&log, &fix, TriageAction::Redo, at))), [("a".to_owned(), "addressed")]);
+        assert_eq!(fix_of("t_2"), None);
     }
 
     #[test]

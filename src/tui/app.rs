@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::doc::{Doc, FoldKey};
+use super::doc::{self, Doc, FoldKey};
 use super::filter::{self, Filter, Known};
 use super::fixes::{FixOrder, Fixes};
 use super::glyphs::Glyphs;
@@ -214,9 +214,28 @@ pub struct Decisions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
     pub value: usize,
-    pub digits: u8,
     pub origin: Pane,
     pub origin_list: Pane,
+    pub kind: CountKind,
+    /// When the last digit was typed, in milliseconds since 1970.
+    pub at: i64,
+}
+
+/// What the digits typed so far can still be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountKind {
+    /// A single one that has done what it is bound to: only another digit makes a count of it.
+    Bound,
+    Count,
+}
+
+impl Count {
+    /// Milliseconds after which digits are forgotten: a count is typed in one go.
+    pub const LAPSE: i64 = 1_000;
+
+    pub fn has_lapsed(&self, now: i64) -> bool {
+        now.saturating_sub(self.at) >= Self::LAPSE
+    }
 }
 
 /// Everything.
@@ -387,7 +406,17 @@ impl App {
     }
 
     pub fn layout(&self) -> Layout {
-        layout::of(self.columns, self.rows, self.focus, self.list, self.zoomed)
+        let layout = layout::of(self.columns, self.rows, self.focus, self.list, self.zoomed);
+        match self.message() {
+            Some((_, text)) => layout.with_notice(doc::wrap(text, layout.notice_width()).len()),
+            None => layout,
+        }
+    }
+
+    /// What the line above the footer says: the last result, or what is wrong.
+    pub fn message(&self) -> Option<(Tone, &str)> {
+        let trouble = || self.trouble.as_deref().map(|text| (Tone::Trouble, text));
+        self.notice.as_ref().map(|notice| (notice.tone, notice.text.as_str())).or_else(trouble)
     }
 
     /// Rows of a list, or lines of the page, that fit on the screen.
@@ -491,10 +520,8 @@ impl App {
 
     /// Whether something on the screen shows the passing of time: a run that is paused does not.
     pub fn shows_time(&self) -> bool {
-        self.active
-            .iter()
-            .map(|index| self.view.run(*index as usize))
-            .any(|run| !self.live(&run).is_some_and(|live| live.mode == Mode::Paused))
+        let changes = |run: RunRow<'_>| !self.live(&run).is_some_and(|live| live.mode == Mode::Paused);
+        self.count.is_some() || self.active.iter().any(|index| changes(self.view.run(*index as usize)))
     }
 
     /// The run that the header speaks of: one that works, else one that waits, else the newest.

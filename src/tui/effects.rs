@@ -26,7 +26,8 @@ use crate::report::stats;
 use crate::runner::{
     Cancelled, FixRequest, Pausing, Reconciled, Requested, ReviewRequest, Runner, RunnerError, WatchState, parse_snooze,
 };
-use crate::store::{Changed, Store, StoreError, View, Watcher, Watching, triage};
+use crate::store::triage::{self, Step};
+use crate::store::{Changed, Store, StoreError, View, Watcher, Watching};
 
 /// Names of threads whose panics are caught: the terminal stays as it is.
 pub const WORKER: &str = "revdeck-cockpit-";
@@ -317,7 +318,7 @@ fn write(store: &Store, ambient: &Ambient, orders: &Receiver<TriageOrder>, writt
     while let Ok(order) = orders.recv() {
         let result = decide(store, ambient, &order);
         let written = match &result {
-            Ok(lines) if !lines.is_empty() => written.fetch_add(1, Ordering::AcqRel) + 1,
+            Ok(Step::Decided(_)) => written.fetch_add(1, Ordering::AcqRel) + 1,
             _ => written.load(Ordering::Acquire),
         };
         if messages.send(Message::Triaged { order, result, written }).is_err() {
@@ -326,9 +327,9 @@ fn write(store: &Store, ambient: &Ambient, orders: &Receiver<TriageOrder>, writt
     }
 }
 
-fn decide(store: &Store, ambient: &Ambient, order: &TriageOrder) -> Result<Vec<Disposition>, String> {
+fn decide(store: &Store, ambient: &Ambient, order: &TriageOrder) -> Result<Step, String> {
     let now = ambient.now();
-    let lines = match order {
+    let step = match order {
         TriageOrder::Set(lines) => {
             let group = ambient.run_id().as_str().replacen("ar_", "t_", 1);
             // Somebody else may have decided since the screen was drawn: what counts is what the store says now.
@@ -347,12 +348,13 @@ fn decide(store: &Store, ambient: &Ambient, order: &TriageOrder) -> Result<Vec<D
                     run_id: None,
                 })
             };
-            store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<Vec<_>, Refused>>())
+            let decided = store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<_, _>>());
+            decided.map(Step::Decided)
         }
         TriageOrder::Undo => store.undo(now).map_err(Refused::from),
         TriageOrder::Redo => store.redo(now).map_err(Refused::from),
     };
-    lines.map_err(|Refused(why)| why)
+    step.map_err(|Refused(why)| why)
 }
 
 /// Why a decision was not recorded.

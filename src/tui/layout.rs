@@ -50,6 +50,29 @@ impl Layout {
     pub fn body(&self, pane: Pane) -> Option<Rect> {
         self.pane(pane).map(|area| area.body)
     }
+
+    /// Columns of a text in the message line, which has a sign before it.
+    pub fn notice_width(&self) -> usize {
+        usize::from(self.notice.width.saturating_sub(4))
+    }
+
+    /// The same with a message of so many lines: it takes them from the end of the panes, at most a third of the screen.
+    pub fn with_notice(mut self, lines: usize) -> Self {
+        let most = (self.footer.y / 3).max(1);
+        let height = u16::try_from(lines).unwrap_or(most).clamp(1, most);
+        self.notice = Rect { y: self.footer.y.saturating_sub(height), height, ..self.notice };
+        let end = self.notice.y;
+        for pane in [&mut self.runs, &mut self.findings, &mut self.files, &mut self.detail] {
+            *pane = pane.filter(|area| area.title.y < end);
+            if let Some(area) = pane {
+                area.body.height = area.body.height.min(end.saturating_sub(area.body.y));
+            }
+        }
+        if let Some(divider) = &mut self.divider {
+            divider.height = divider.height.min(end.saturating_sub(divider.y));
+        }
+        self
+    }
 }
 
 /// Two columns with a rule between them: first column and width of each.

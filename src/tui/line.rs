@@ -9,11 +9,30 @@ use crate::domain::text;
 pub struct LineEdit {
     text: String,
     cursor: usize,
+    origin: Origin,
+}
+
+/// Where the text comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Origin {
+    #[default]
+    Typed,
+    /// What is typed takes its place; who edits it keeps it.
+    Offered,
 }
 
 impl LineEdit {
     pub fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), cursor: text.len() }
+        Self { text: text.to_owned(), cursor: text.len(), origin: Origin::Typed }
+    }
+
+    /// A text to take as it is, to edit, or to type another one over it.
+    pub fn offered(text: &str) -> Self {
+        Self { origin: Origin::Offered, ..Self::new(text) }
+    }
+
+    pub fn is_offered(&self) -> bool {
+        self.origin == Origin::Offered
     }
 
     pub fn text(&self) -> &str {
@@ -30,6 +49,9 @@ impl LineEdit {
 
     /// Text typed or pasted: one line of it, made harmless.
     pub fn insert(&mut self, typed: &str) {
+        if self.is_offered() {
+            self.delete_all();
+        }
         let clean = text::one_line(typed);
         self.text.insert_str(self.cursor, &clean);
         self.cursor += clean.len();
@@ -39,24 +61,24 @@ impl LineEdit {
     pub fn replace(&mut self, start: usize, with: &str) {
         if start <= self.cursor && self.text.is_char_boundary(start) {
             self.text.replace_range(start..self.cursor, with);
-            self.cursor = start + with.len();
+            self.go(start + with.len());
         }
     }
 
     pub fn left(&mut self) {
-        self.cursor = self.before();
+        self.go(self.before());
     }
 
     pub fn right(&mut self) {
-        self.cursor = self.after();
+        self.go(self.after());
     }
 
     pub fn start(&mut self) {
-        self.cursor = 0;
+        self.go(0);
     }
 
     pub fn end(&mut self) {
-        self.cursor = self.text.len();
+        self.go(self.text.len());
     }
 
     pub fn delete_left(&mut self) {
@@ -66,6 +88,7 @@ impl LineEdit {
 
     pub fn delete_right(&mut self) {
         self.text.replace_range(self.cursor..self.after(), "");
+        self.go(self.cursor);
     }
 
     pub fn delete_word(&mut self) {
@@ -76,6 +99,10 @@ impl LineEdit {
 
     pub fn delete_all(&mut self) {
         *self = Self::default();
+    }
+
+    fn go(&mut self, cursor: usize) {
+        (self.cursor, self.origin) = (cursor, Origin::Typed);
     }
 
     fn before(&self) -> usize {
@@ -90,6 +117,22 @@ impl LineEdit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_offered_text_gives_way_to_what_is_typed_and_stays_when_it_is_edited() {
+        let edited = |edit: fn(&mut LineEdit)| {
+            let mut line = LineEdit::offered("30m");
+            edit(&mut line);
+            line.insert("2");
+            line.insert("h");
+            line.text().to_owned()
+        };
+        assert_eq!(edited(|_| ()), "2h");
+        assert_eq!(edited(LineEdit::end), "30m2h");
+        assert_eq!(edited(LineEdit::delete_left), "302h");
+        assert_eq!(edited(LineEdit::start), "2h30m");
+        assert_eq!(edited(LineEdit::delete_right), "30m2h");
+    }
 
     #[test]
     fn editing_moves_by_what_a_reader_calls_a_character() {

@@ -8,9 +8,10 @@ use super::fixes::{FixOrder, FixPlan, Fixes};
 use super::input::Input;
 use super::knowledge::{Library, Order, Outcome};
 use super::loaded::Loaded;
-use crate::domain::{Disposition, FindingId, FindingStatus, Fix, RunId, Scope};
+use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope};
 use crate::ledger::metrics::Metrics;
 use crate::runner::WatchState;
+use crate::store::triage::Step;
 use crate::store::{Pulse, View};
 
 /// Something happened.
@@ -55,10 +56,10 @@ pub enum Message {
         run: String,
         findings: Vec<String>,
     },
-    /// What was stored for an order: nothing when there was nothing to undo.
+    /// What was stored for an order.
     Triaged {
         order: TriageOrder,
-        result: Result<Vec<Disposition>, String>,
+        result: Result<Step, String>,
         written: u64,
     },
     /// The figures of the store.

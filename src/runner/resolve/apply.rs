@@ -13,7 +13,7 @@ use crate::domain::{Actor, Disposition, FindingStatus, Fix, FixId, FixStatus, To
 use crate::git::{Hunk, Permit, Present, Worktree};
 use crate::policy;
 use crate::runner::{Runner, RunnerError};
-use crate::store::triage::status_after;
+use crate::store::triage::{group_of_fix, status_after, step_of_fix};
 use crate::store::{RunLock, StoreError};
 
 /// How long whoever made or applied a fix may take to give its lock up after its last word: a disk may be slow to sync.
@@ -66,14 +66,15 @@ impl Runner {
             }
         }
         let fix = self.change(id, |fix| fix.status = FixStatus::Applied)?;
-        self.decide_findings(&fix, FindingStatus::Addressed, &format!("fix {id} applied"))?;
+        self.decide_findings(&fix, FindingStatus::Addressed)?;
         Ok(fix)
     }
 
-    /// Makes the files that a fix was put into what they were before, byte for byte, and opens its findings again.
+    /// Takes a fix out of the files that it was put into, and opens its findings again. A file that nobody changed since is
+    /// what it was before, byte for byte; in others the lines of the fix are.
     ///
     /// # Errors
-    /// When one of them is not as the fix left it; then none is written.
+    /// When somebody changed the lines of the fix since; then no file is written.
     pub fn undo_fix(&self, id: &FixId) -> Result<Fix, RunnerError> {
         let _lock = self.hold(id)?;
         let fix = self.fix_record(id)?;
@@ -92,7 +93,7 @@ impl Runner {
             fix.status = FixStatus::Undone;
             fix.touched.clear();
         })?;
-        self.decide_findings(&fix, FindingStatus::Open, &format!("fix {id} undone"))?;
+        self.decide_findings(&fix, FindingStatus::Open)?;
         Ok(fix)
     }
 
@@ -242,36 +243,65 @@ impl Runner {
         Ok(())
     }
 
-    /// Writes back what was there before. A file that was written back already, or not yet written, is right as it is.
+    /// Takes the patch out again. A file that was written back already, or not yet written, is right as it is.
     fn take_back(&self, fix: &Fix, files: &Worktree) -> Result<(), RunnerError> {
-        let states = states(fix, files)?;
-        let mut contents = Vec::with_capacity(states.len());
-        for (index, (touched, state)) in fix.touched.iter().zip(&states).enumerate() {
-            contents.push(match (&touched.before, state) {
-                (Some(before), State::After) => {
-                    let content = self.store.before(&fix.fix_id, index)?.filter(|content| hash(content) == *before);
-                    Some(content.ok_or_else(|| FixError::NoPatch { id: fix.fix_id.clone() })?)
-                }
-                _ => None,
-            });
+        let mut ways = Vec::with_capacity(fix.touched.len());
+        for index in 0..fix.touched.len() {
+            ways.push(self.way_back(fix, index, files)?);
         }
-        for ((touched, state), content) in fix.touched.iter().zip(states).zip(contents) {
-            match (state, content) {
-                (State::Before, _) => {}
-                (State::After, Some(content)) => {
-                    files.write(&touched.path, &content, Permit::Exactly(touched.mode), fix.fix_id.as_str())?;
+        for (touched, way) in fix.touched.iter().zip(ways) {
+            match way {
+                Back::There => {}
+                Back::Write { content, mode } => {
+                    files.write(&touched.path, &content, Permit::Exactly(mode), fix.fix_id.as_str())?;
                 }
-                (State::After, None) => files.remove(&touched.path, &touched.folders)?,
+                Back::Remove => files.remove(&touched.path, &touched.folders)?,
             }
         }
         Ok(())
     }
 
+    fn way_back(&self, fix: &Fix, index: usize, files: &Worktree) -> Result<Back, RunnerError> {
+        let gone = || FixError::NoPatch { id: fix.fix_id.clone() };
+        let touched = fix.touched.get(index).ok_or_else(gone)?;
+        let present = files.read(&touched.path)?;
+        let now = present.as_ref().map(|present| hash(&present.content));
+        if now == touched.before {
+            return Ok(Back::There);
+        }
+        let before = self.store.before(&fix.fix_id, index)?.filter(|content| Some(hash(content)) == touched.before);
+        if now == touched.after {
+            return Ok(match touched.before {
+                Some(_) => Back::Write { content: before.ok_or_else(gone)?, mode: touched.mode },
+                None => Back::Remove,
+            });
+        }
+        // Somebody went on from what the fix left: only its own lines are taken back.
+        let changed = || FixError::ChangedSince { path: touched.path.clone() };
+        let (Some(present), Some(before)) = (present, before) else { return Err(changed().into()) };
+        let patches = self.patches(fix)?;
+        let patch = patches.get(index).filter(|patch| patch.deed == FileDeed::Modify).ok_or_else(changed)?;
+        let after = lay::lay(&before, patch, self.edits_since(patch, &before)?.as_deref()).map_err(|_| changed())?;
+        if Some(hash(&after)) != touched.after {
+            return Err(changed().into());
+        }
+        let content = self.repo.merged(&after, &present.content, &before)?.ok_or_else(changed)?;
+        Ok(Back::Write { content, mode: present.mode })
+    }
+
     /// The user's word about the findings of a fix: one step for `undo`. Findings about which something else was decided
     /// meanwhile are left alone.
-    fn decide_findings(&self, fix: &Fix, status: FindingStatus, reason: &str) -> Result<(), RunnerError> {
-        let (at, group) = (self.ambient.now(), self.ambient.run_id().as_str().replacen("ar_", "t_", 1));
+    fn decide_findings(&self, fix: &Fix, status: FindingStatus) -> Result<(), RunnerError> {
+        let (at, step) = (self.ambient.now(), self.ambient.run_id().as_str().replacen("ar_", "t_", 1));
+        let (action, word, group) = match status {
+            FindingStatus::Addressed => (TriageAction::Redo, "applied", group_of_fix(&fix.fix_id, &step)),
+            _ => (TriageAction::Undo, "undone", step),
+        };
         self.store.decide(|log| {
+            let again = step_of_fix(log, &fix.fix_id, action, at);
+            if !again.is_empty() {
+                return Ok(again);
+            }
             let lines = fix.fixed().filter_map(|id| {
                 let previous = status_after(log, id);
                 // Taken back is only what the fix claimed.
@@ -285,7 +315,7 @@ impl Runner {
                     status,
                     previous,
                     actor: Actor::User,
-                    reason: reason.to_owned(),
+                    reason: format!("fix {} {word}", fix.fix_id),
                     at,
                     action: TriageAction::Set,
                     group: group.clone(),
@@ -296,6 +326,17 @@ impl Runner {
         })?;
         Ok(())
     }
+}
+
+/// How a touched file becomes what it was.
+enum Back {
+    /// It is.
+    There,
+    Write {
+        content: Vec<u8>,
+        mode: u32,
+    },
+    Remove,
 }
 
 /// What a touched file is at the moment.
@@ -314,6 +355,9 @@ fn state(files: &Worktree, touched: &Touched) -> Result<State, RunnerError> {
     match present {
         present if present == touched.before => Ok(State::Before),
         present if present == touched.after => Ok(State::After),
-        _ => Err(FixError::ChangedSince { path: touched.path.clone() }.into()),
+        _ => {
+            let what = "is neither as it was before the fix nor as the fix leaves it";
+            Err(FixError::Missing { path: touched.path.clone(), what }.into())
+        }
     }
 }

@@ -35,7 +35,7 @@ pub enum FixError {
     #[error("the patch does not apply: {path} {what}")]
     Missing { path: String, what: &'static str },
     /// Nothing was written.
-    #[error("{path} is not as the fix left it: nothing was taken back")]
+    #[error("the lines of the fix in {path} have changed since: nothing was taken back")]
     ChangedSince { path: String },
     #[error("{id} was applied in {worktree}")]
     Elsewhere { id: FixId, worktree: String },
@@ -62,7 +62,9 @@ impl FixError {
                     .to_owned()
             }
             Self::ChangedSince { .. } => {
-                "undo your changes of that file first, or take the fix back by hand".to_owned()
+                "undo your changes of these lines first, or take the fix back by hand; opening its findings again needs \
+                 no file: `revdeck triage FINDING open`"
+                    .to_owned()
             }
             Self::Elsewhere { worktree, .. } => format!("change into {worktree}"),
             Self::Busy { .. } => "`revdeck fixes` says how far it is".to_owned(),

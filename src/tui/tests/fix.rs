@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::support::*;
 use crate::domain::{Fix, FixId, FixStatus, FixedFile};
+use crate::store::triage::Step;
 use crate::tui::app::{App, Overlay};
 use crate::tui::fixes::{FixOrder, FixPlan, Fixes};
 use crate::tui::loaded::{Diff, DiffHunk, DiffLine, FixPage, Loaded, Side, Spans};
-use crate::tui::message::{Command, Message, Subject, Tab};
+use crate::tui::message::{Command, Message, Subject, Tab, TriageOrder};
 
 fn fix_id() -> FixId {
     format!("fx_{:026}", 1).parse().expect("an id")
@@ -86,6 +87,21 @@ fn an_offer_is_applied_after_a_question_and_dropped_without() {
     assert_eq!(orders(&press(&mut app, "F 3")), [&FixOrder::Drop(fix_id())]);
     press(&mut app, "F 1");
     assert_eq!(app.tab, Tab::Fix);
+}
+
+#[test]
+fn undo_and_redo_ask_before_they_write_files() {
+    for (order, status, word, expected) in [
+        (TriageOrder::Undo, FixStatus::Applied, "Take it out of your files", FixOrder::Undo(fix_id())),
+        (TriageOrder::Redo, FixStatus::Undone, "Write it into your files", FixOrder::Apply(fix_id())),
+    ] {
+        let mut app = with(fix(status));
+        let step = Step::Fix(Box::new(fix(status)));
+        assert!(orders(&send(&mut app, Message::Triaged { order, result: Ok(step), written: 0 })).is_empty());
+        let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
+        assert!(text.contains(word), "{text}");
+        assert_eq!(orders(&press(&mut app, "y")), [&expected]);
+    }
 }
 
 #[test]

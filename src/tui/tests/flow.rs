@@ -3,6 +3,7 @@
 use super::support::*;
 use crate::domain::{FindingStatus, RunStatus, Scope};
 use crate::store::{RunRow, ViewBuilder};
+use crate::store::triage::Step;
 use crate::tui::app::{App, FirstReview, Overlay, Pane};
 use crate::tui::message::{Asked, Command, Message, Subject, Tab, TriageOrder};
 
@@ -21,7 +22,8 @@ fn motions_take_counts_and_single_digits_are_panes() {
         ("j j k", Pane::Findings, 1),
         ("1 2 j", Pane::Findings, 12),
         ("2 3 j", Pane::Findings, 23),
-        ("2 j", Pane::Findings, 2),
+        ("2 j", Pane::Findings, 1),
+        ("1 2 k 5 j", Pane::Findings, 5),
         ("9 j", Pane::Findings, 9),
         ("1 0 j 5 k", Pane::Findings, 5),
         ("G", Pane::Findings, 59),
@@ -97,7 +99,7 @@ fn undo_and_redo_are_the_stores_to_find() {
     };
     assert_eq!(orders(press(&mut app, "u")), [TriageOrder::Undo]);
     assert_eq!(orders(press(&mut app, "Ctrl-r")), [TriageOrder::Redo]);
-    send(&mut app, Message::Triaged { order: TriageOrder::Undo, result: Ok(Vec::new()), written: 0 });
+    send(&mut app, Message::Triaged { order: TriageOrder::Undo, result: Ok(Step::Nothing), written: 0 });
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "nothing to undo"));
 }
 

@@ -9,6 +9,7 @@ use crate::domain::{
     Actor, Confidence, Disposition, Finding, FindingStatus, Kind, Priority, RunStatus, Severity, Suggestion, Time,
     TriageAction,
 };
+use crate::store::triage::Step;
 use crate::store::{FindingRow, RunRow, View, ViewBuilder};
 use crate::tui::app::{App, Budget, Place, Setup};
 use crate::tui::glyphs;
@@ -260,7 +261,14 @@ pub fn store(app: &mut App, commands: Vec<Command>) -> usize {
                 })
                 .collect();
             stored += dispositions.len();
-            send(app, Message::Triaged { order: TriageOrder::Set(lines), result: Ok(dispositions), written: 1 });
+            send(
+                app,
+                Message::Triaged {
+                    order: TriageOrder::Set(lines),
+                    result: Ok(Step::Decided(dispositions)),
+                    written: 1,
+                },
+            );
         }
     }
     stored

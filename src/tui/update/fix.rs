@@ -52,8 +52,8 @@ fn menu(app: &App, fix: &Fix) -> Menu {
         item("apply it", hint, ask(&text, FixOrder::Apply(id.clone())))
     };
     let undo = || {
-        let text = format!("Make your files what they were before ({size})?");
-        item("undo it", "your files as they were before".to_owned(), ask(&text, FixOrder::Undo(id.clone())))
+        let text = format!("Take the patch out of your files again ({size})?");
+        item("undo it", "what you changed since stays".to_owned(), ask(&text, FixOrder::Undo(id.clone())))
     };
     let drop = |hint: &str| item("drop it", hint.to_owned(), Choice::Fix(FixOrder::Drop(id.clone())));
     let look = || item("look at it", "the patch".to_owned(), Choice::ShowFix);
@@ -71,6 +71,21 @@ fn menu(app: &App, fix: &Fix) -> Menu {
     // Looked at already: what is next is first.
     let at = usize::from(app.tab == Tab::Fix && items.len() > 1 && matches!(items[0].choice, Choice::ShowFix));
     Menu { title: "Fix", items, at }
+}
+
+/// Undo or redo came to a fix: asks for the whole step, its files and its findings.
+pub fn ask(app: &mut App, fix: &Fix) {
+    if !matches!(app.overlay, Overlay::None) {
+        return app.say(Tone::Plain, "a fix is next to be taken back: ask for it again");
+    }
+    let (id, size) = (fix.fix_id.clone(), fix.size());
+    let (text, order) = match fix.status {
+        FixStatus::Applied => {
+            (format!("Your last step applied a fix. Take it out of your files again ({size})?"), FixOrder::Undo(id))
+        }
+        _ => (format!("Your last step took a fix out. Write it into your files again ({size})?"), FixOrder::Apply(id)),
+    };
+    app.overlay = Overlay::Confirm { question: Question::Fix(order), text };
 }
 
 /// Who would make a fix is known: asks whether to.
@@ -137,7 +152,7 @@ pub fn done(app: &mut App, result: Result<Fix, String>) {
             "the fix is being made; it is offered here when it is ready".to_owned()
         }
         FixStatus::Applied => format!("applied: {} {dot} {key} undoes", fix.size()),
-        FixStatus::Undone => "your files are as they were before".to_owned(),
+        FixStatus::Undone => format!("the patch is out of your files: {}", fix.size()),
         status => format!("the fix is {status}"),
     };
     app.say(Tone::Done, text);

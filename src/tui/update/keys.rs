@@ -1,7 +1,7 @@
 //! What each action does.
 
 use super::super::app::{
-    App, Choice, Count, Menu, MenuItem, Overlay, Pane, Portion, Prompt, PromptKind, Question, Tone,
+    App, Choice, Count, CountKind, Menu, MenuItem, Overlay, Pane, Portion, Prompt, PromptKind, Question, Tone,
 };
 use super::super::input::{Code, Key};
 use super::super::keymap::Action;
@@ -24,25 +24,24 @@ pub fn press(app: &mut App, key: Key, commands: &mut Vec<Command>) {
         app.notice = None;
         return knowledge::press(app, action, commands);
     }
+    let count = app.count.take().filter(|count| !count.has_lapsed(app.now));
     if let Code::Char(c @ '0'..='9') = key.code
         && !key.ctrl
         && !key.alt
-        && (c != '0' || app.count.is_some())
+        && (c != '0' || count.is_some())
     {
-        let digit = c as usize - '0' as usize;
-        let count = app.count.get_or_insert(Count { value: 0, digits: 0, origin: app.focus, origin_list: app.list });
-        count.value = (count.value * 10 + digit).min(1_000_000);
-        count.digits = count.digits.saturating_add(1);
+        let kind = if count.is_none() && action.is_some() { CountKind::Bound } else { CountKind::Count };
+        let (value, origin, origin_list) =
+            count.map_or((0, app.focus, app.list), |count| (count.value, count.origin, count.origin_list));
+        let value = (value * 10 + c as usize - '0' as usize).min(1_000_000);
+        app.count = Some(Count { value, origin, origin_list, kind, at: app.now });
         if let Some(action) = action {
             act(app, action, None, commands);
         }
         return;
     }
-    // A single digit that named the pane one is in already, or that names none, is a count as well.
-    let count = app.count.take().and_then(|count| {
-        let moves = action.is_some_and(takes_count);
-        let is_count = count.digits > 1 || app.focus == count.origin;
-        if moves && is_count {
+    let count = count.and_then(|count| {
+        if count.kind == CountKind::Count && action.is_some_and(takes_count) {
             if app.focus != count.origin {
                 focus(app, count.origin, commands);
                 app.list = count.origin_list;
@@ -152,8 +151,8 @@ fn choose(app: &mut App, choice: Option<Choice>, commands: &mut Vec<Command>) {
     match choice {
         None => {}
         Some(Choice::Review(scope)) => ask_review(app, scope, commands),
-        Some(Choice::AskCommit) => open_prompt(app, PromptKind::Commit, "HEAD~1"),
-        Some(Choice::AskRange) => open_prompt(app, PromptKind::Range, ""),
+        Some(Choice::AskCommit) => open_prompt(app, PromptKind::Commit, LineEdit::offered("HEAD~1")),
+        Some(Choice::AskRange) => open_prompt(app, PromptKind::Range, LineEdit::default()),
         Some(Choice::Copy { text, what }) => {
             app.say(Tone::Done, format!("copied {what}"));
             commands.push(Command::Copy(text));
@@ -177,8 +176,8 @@ pub fn ask_review(app: &mut App, scope: Option<Scope>, commands: &mut Vec<Comman
     commands.push(Command::Review(scope));
 }
 
-pub fn open_prompt(app: &mut App, kind: PromptKind, text: &str) {
-    app.overlay = Overlay::Prompt(Prompt { kind, line: LineEdit::new(text), choice: 0 });
+pub fn open_prompt(app: &mut App, kind: PromptKind, line: LineEdit) {
+    app.overlay = Overlay::Prompt(Prompt { kind, line, choice: 0 });
 }
 
 /// Gives a pane the focus. Leaving the findings lets go of those that were kept although decided.
@@ -277,12 +276,12 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
             }
             let before = app.filter_text.clone();
             let text = if before.is_empty() { String::new() } else { format!("{before} ") };
-            open_prompt(app, PromptKind::Filter { before }, &text);
+            open_prompt(app, PromptKind::Filter { before }, LineEdit::new(&text));
         }
         A::Search => {
             let from = if app.focus == Pane::Detail { app.scroll } else { selected(app) };
             let before = std::mem::take(&mut app.search);
-            open_prompt(app, PromptKind::Search { before, from }, "");
+            open_prompt(app, PromptKind::Search { before, from }, LineEdit::default());
         }
         A::Review => app.overlay = Overlay::Menu(review_menu(app)),
         A::Cancel => cancel(app),
@@ -293,7 +292,10 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
             app.say(Tone::Plain, format!("{said}{}", app.glyphs.ellipsis));
             commands.push(Command::Watch);
         }
-        A::Snooze => open_prompt(app, PromptKind::Snooze, if app.watch.snoozed.is_some() { "off" } else { "30m" }),
+        A::Snooze => {
+            let offered = if app.watch.snoozed.is_some() { "off" } else { "30m" };
+            open_prompt(app, PromptKind::Snooze, LineEdit::offered(offered));
+        }
         A::Copy => match copy_menu(app) {
             Some(menu) => app.overlay = Overlay::Menu(menu),
             None => app.say(Tone::Plain, "nothing is selected"),

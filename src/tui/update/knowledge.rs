@@ -3,6 +3,7 @@
 use super::super::app::{App, Overlay, PromptKind, Question, Tone};
 use super::super::keymap::Action;
 use super::super::knowledge::{self, Existing, Order, Side};
+use super::super::line::LineEdit;
 use super::super::message::Command;
 use super::{keys, quit};
 use crate::domain::{MuteAction, text};
@@ -25,11 +26,11 @@ pub fn press(app: &mut App, action: Option<Action>, commands: &mut Vec<Command>)
         A::Search | A::Filter => {
             let before = app.knowledge.as_ref().map_or_else(String::new, |view| view.filter.clone());
             let text = if before.is_empty() { String::new() } else { format!("{before} ") };
-            keys::open_prompt(app, PromptKind::Patterns { before }, &text);
+            keys::open_prompt(app, PromptKind::Patterns { before }, LineEdit::new(&text));
         }
         A::Mute => mute(app, commands),
         A::Forget => forget(app),
-        A::Export => keys::open_prompt(app, PromptKind::Export, EXPORT),
+        A::Export => keys::open_prompt(app, PromptKind::Export, LineEdit::offered(EXPORT)),
         A::Reload => {
             app.say(Tone::Plain, format!("reading it again{}", app.glyphs.ellipsis));
             commands.push(Command::Knowledge(Order::Read));

@@ -44,7 +44,7 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
             stats::build(app);
             patterns::resized(app);
         }
-        Message::Tick => {}
+        Message::Tick => app.count = app.count.take().filter(|count| !count.has_lapsed(now)),
         Message::Viewed { view, written } => {
             stats::viewed(app, &view, &mut commands);
             data::viewed(app, view, written, &mut commands);

@@ -6,8 +6,9 @@ use super::super::app::{App, Overlay, Pane, Prompt, PromptKind, Tone};
 use super::super::keymap::{Action, Context};
 use super::super::line::LineEdit;
 use super::super::message::{Command, Subject, TriageLine, TriageOrder};
-use super::{data, keys};
-use crate::domain::{Disposition, FindingStatus, text};
+use super::{data, fix, keys};
+use crate::domain::{FindingStatus, text};
+use crate::store::triage::Step;
 
 /// What a decision is about: the marked findings, else the selected one. Those that have the status already stay out.
 fn targets(app: &mut App, status: FindingStatus) -> Vec<TriageLine> {
@@ -77,20 +78,17 @@ pub fn again(app: &mut App, order: TriageOrder, commands: &mut Vec<Command>) {
 }
 
 /// The store has answered.
-pub fn stored(app: &mut App, order: &TriageOrder, result: Result<Vec<Disposition>, String>, written: u64) {
+pub fn stored(app: &mut App, order: &TriageOrder, result: Result<Step, String>, written: u64) {
     app.decisions.pending = app.decisions.pending.saturating_sub(1);
     let lines = match result {
-        Ok(lines) => lines,
-        Err(error) => {
-            app.say(Tone::Trouble, format!("not stored: {error}"));
-            return;
+        Ok(Step::Decided(lines)) => lines,
+        Ok(Step::Fix(fix)) => return fix::ask(app, &fix),
+        Ok(Step::Nothing) => {
+            let what = if *order == TriageOrder::Redo { "redo" } else { "undo" };
+            return app.say(Tone::Plain, format!("nothing to {what}"));
         }
+        Err(error) => return app.say(Tone::Trouble, format!("not stored: {error}")),
     };
-    if lines.is_empty() {
-        let what = if *order == TriageOrder::Redo { "redo" } else { "undo" };
-        app.say(Tone::Plain, format!("nothing to {what}"));
-        return;
-    }
     app.decisions.written = app.decisions.written.max(written);
     let decided: Vec<String> = lines.iter().map(|line| line.finding_id.as_str().to_owned()).collect();
     let known = Arc::make_mut(&mut app.known);

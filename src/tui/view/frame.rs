@@ -6,7 +6,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, FirstReview, Notice, Overlay, Pane, Portion, Prompt, PromptKind, Tone};
+use super::super::app::{App, CountKind, FirstReview, Overlay, Pane, Portion, Prompt, PromptKind, Tone};
+use super::super::doc;
 use super::super::keymap::{Action, Context};
 use super::super::layout::{LEAST, Layout, PaneArea};
 use super::super::message::Subject;
@@ -157,25 +158,30 @@ pub fn title(painter: &mut Painter<'_>, area: PaneArea, pane: Pane, name: &str, 
     }
 }
 
-/// The last result, or what is wrong.
-pub fn notice(painter: &mut Painter<'_>, area: Rect) {
+/// The last result, or what is wrong: all of it, over as many lines as that needs and the screen has.
+pub fn notice(painter: &mut Painter<'_>, layout: &Layout) {
     let app = painter.app;
-    let Rect { x, y, width, .. } = area;
-    let trouble = app.trouble.as_ref().map(|text| Notice { tone: Tone::Trouble, text: text.clone() });
-    let Some(notice) = app.notice.clone().or(trouble) else {
+    let Rect { x, y, width, height } = layout.notice;
+    let Some((tone, text)) = app.message() else {
         if app.decisions.pending > 0 {
             painter.put(x + 1, y, width.saturating_sub(2), &format!("storing{}", app.glyphs.ellipsis), Role::Muted);
         }
         return;
     };
-    let (sign, role) = match notice.tone {
+    let (sign, role) = match tone {
         Tone::Done => (app.glyphs.done, Role::Good),
         Tone::Plain => (app.glyphs.dot, Role::Muted),
         Tone::Trouble => (app.glyphs.trouble, Role::Bad),
     };
     painter.put(x + 1, y, 1, sign, role);
-    let role = if notice.tone == Tone::Trouble { Role::Warn } else { Role::Normal };
-    painter.put(x + 3, y, width.saturating_sub(4), &notice.text, role);
+    let role = if tone == Tone::Trouble { Role::Warn } else { Role::Normal };
+    let lines = doc::wrap(text, layout.notice_width());
+    let last = usize::from(height.saturating_sub(1));
+    for (row, line) in lines.iter().take(last).enumerate() {
+        painter.put(x + 3, y + row as u16, width.saturating_sub(4), line, role);
+    }
+    let rest = lines.get(last..).unwrap_or_default().join(" ");
+    painter.put(x + 3, y + last as u16, width.saturating_sub(4), &rest, role);
 }
 
 /// The keys that matter here, five to seven, from the map.
@@ -184,8 +190,7 @@ pub fn footer(painter: &mut Painter<'_>, area: Rect) {
     let context = app.context();
     let Rect { y, width, .. } = area;
     let mut end = width.saturating_sub(1);
-    // A single digit that names a pane has done what it does.
-    if let Some(count) = app.count.filter(|count| count.digits > 1 || app.focus == count.origin) {
+    if let Some(count) = app.count.filter(|count| count.kind == CountKind::Count) {
         let text = count.value.to_string();
         end -= painter.put_right(0, y, end, &text, Role::Accent) + 2;
     }

@@ -30,7 +30,7 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         Some(view) => knowledge::draw(&mut painter, view),
         None => panes(&mut painter, &layout),
     }
-    frame::notice(&mut painter, layout.notice);
+    frame::notice(&mut painter, &layout);
     frame::footer(&mut painter, layout.footer);
     match &app.overlay {
         Overlay::None => {}

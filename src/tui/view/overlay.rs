@@ -159,8 +159,8 @@ pub fn prompt(painter: &mut Painter<'_>, prompt: &Prompt, layout: &Layout) {
 
 /// `filter  status:open p:0▏   undecided open …` in the place of the message line.
 fn input_line(painter: &mut Painter<'_>, layout: &Layout, name: &str, prompt: &Prompt, help: &[&str]) {
-    let area = layout.notice;
-    painter.fill(area, painter.style(Role::Normal));
+    painter.fill(layout.notice, painter.style(Role::Normal));
+    let area = Rect { y: layout.notice.bottom().saturating_sub(1), height: 1, ..layout.notice };
     let x = 1 + painter.put(1, area.y, 10, name, Role::Title) + 2;
     let width = area.width.saturating_sub(x + 1);
     let help_width: u16 = if help.is_empty() { 0 } else { (width * 2 / 5).max(16) };
@@ -185,6 +185,10 @@ fn edit(painter: &mut Painter<'_>, field: Rect, prompt: &Prompt) {
     let room = usize::from(field.width.saturating_sub(1));
     let shown_before = doc::tail(before, room);
     let used = painter.put(field.x, field.y, field.width, shown_before, Role::Prompt);
+    if prompt.line.is_offered() {
+        // As what is selected looks elsewhere: the next character takes its place.
+        painter.restyle(Rect::new(field.x, field.y, used, 1), painter.style(Role::Selected));
+    }
     let after = &text[before.len()..];
     let cursor = field.x + used;
     painter.put(cursor, field.y, field.right().saturating_sub(cursor), after, Role::Prompt);

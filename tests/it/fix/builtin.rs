@@ -93,9 +93,9 @@ fn the_patch_follows_lines_that_moved_and_refuses_lines_that_changed() {
     test.write("a.py", &moved);
     run(&test, &["fix", "apply", &made], 0);
     assert_eq!(read(&test, "a.py"), moved.replace("import os\n", ""));
-    // Edited after that: the bytes from before are not put over somebody's work.
+    // Edited there after that: the bytes from before are not put over somebody's work.
     test.write("a.py", "mine\n");
-    assert!(refused(&test, &["fix", "undo", &made]).contains("a.py is not as the fix left it"));
+    assert!(refused(&test, &["fix", "undo", &made]).contains("the lines of the fix in a.py have changed since"));
     assert_eq!(read(&test, "a.py"), "mine\n");
 
     let (test, id) = reviewed(UNUSED);
@@ -108,6 +108,55 @@ fn the_patch_follows_lines_that_moved_and_refuses_lines_that_changed() {
     assert_eq!(status_of(&test, &id), "open");
     std::fs::remove_file(test.repo().join("a.py")).expect("removed");
     assert!(refused(&test, &["fix", "apply", &made]).contains("a.py is not there any more"));
+}
+
+#[test]
+fn only_the_lines_of_the_fix_are_taken_back() {
+    let (test, id) = reviewed(&format!("{UNUSED}\n\ndef more():\n    return sys.path\n"));
+    let made = id_of(&fix(&test, &[&id], 0));
+    run(&test, &["fix", "apply", &made], 0);
+    // Somebody goes on with the rest of the file.
+    let goes_on = read(&test, "a.py").replace("sys.path\n", "sys.path[0]\n") + "# more\n";
+    test.write("a.py", &goes_on);
+    run(&test, &["fix", "undo", &made], 0);
+    assert_eq!(read(&test, "a.py"), goes_on.replace("import sys\n", "import sys\nimport os\n"));
+    assert_eq!(status_of(&test, &id), "open");
+}
+
+#[test]
+fn undo_takes_the_files_back_with_the_findings_and_redo_both_again() {
+    let test = TestEnvironment::new();
+    test.write("a.py", UNUSED);
+    test.write("b.py", UNUSED);
+    test.commit("two");
+    run(&test, &["review", "--wait"], 0);
+    let (one, other) = (findings(&test, "a.py")[0].clone(), findings(&test, "b.py")[0].clone());
+    let made = id_of(&fix(&test, &[&one], 0));
+    let listed = run(&test, &["fixes"], 0);
+    assert!(listed.contains("in a.py, by builtin"), "{listed}");
+    run(&test, &["triage", &other, "dismissed", "--reason", "wanted"], 0);
+    run(&test, &["fix", "apply", &made], 0);
+
+    let said = run(&test, &["undo"], 0);
+    assert!(said.contains("undone") && said.contains("  a.py\n"), "{said}");
+    assert_eq!((read(&test, "a.py").as_str(), status_of(&test, &one).as_str()), (UNUSED, "open"));
+    run(&test, &["redo"], 0);
+    assert_eq!((read(&test, "a.py").as_str(), status_of(&test, &one).as_str()), (USED, "addressed"));
+    run(&test, &["undo"], 0);
+    // What was decided before is next, and can be set again, and then the fix.
+    assert!(run(&test, &["undo"], 0).contains(&other));
+    assert!(run(&test, &["redo"], 0).contains("dismissed"));
+    run(&test, &["redo"], 0);
+    assert_eq!(read(&test, "a.py"), USED);
+
+    // Where the lines cannot be taken back, nothing is.
+    test.write("a.py", "mine\n");
+    assert!(refused(&test, &["undo"]).contains("nothing was taken back"));
+    assert_eq!((read(&test, "a.py").as_str(), status_of(&test, &one).as_str()), ("mine\n", "addressed"));
+    test.write("a.py", USED);
+    run(&test, &["undo"], 0);
+    run(&test, &["fix", "drop", &made], 0);
+    assert!(run(&test, &["redo"], 0).contains("nothing to make again"), "what is dropped addresses nothing");
 }
 
 #[test]
