@@ -121,11 +121,12 @@ fn install(invocation: &Invocation, really: Really) -> Result<Exit, CliError> {
         .map_err(|error| CliError::failed(format!("revdeck does not find its own file: {error}")))?;
     let repo = repo()?;
     let installed = repo.install_hook(&Call::new(&program, invocation.paths.home())?, really)?;
-    let Installed { file, manager, done, in_worktree, content } = &installed;
+    let Installed { file, manager, done, is_shared, content } = &installed;
     let name = shown(&repo, file);
     let would = if really == Really::OnlySay { "would be " } else { "" };
     let mut said = match done {
         Done::Already => format!("{name} has the hook already: nothing to do\n"),
+        Done::Updated if *is_shared => format!("{name}: {would}updated to call the revdeck in PATH\n"),
         Done::Updated => format!("{name}: {would}updated to call {}\n", output::path(&program)),
         Done::Made => format!("{name}: {would}made\n"),
         Done::Added => format!("{name}: revdeck's lines {would}added\n"),
@@ -141,8 +142,11 @@ fn install(invocation: &Invocation, really: Really) -> Result<Exit, CliError> {
             Manager::Lefthook => said.push_str("note: lefthook reads this file, and says so at each commit\n"),
             Manager::PreCommit => said.push_str("note: pre-commit runs this file before its own hooks\n"),
         }
-        if *in_worktree {
-            said.push_str("note: the file is in the working tree; for others who have no revdeck it does nothing\n");
+        if *is_shared {
+            said.push_str(
+                "note: the file is in the working tree, so it calls the revdeck in PATH; where there is none it does \
+                 nothing\n",
+            );
         }
     }
     if really == Really::OnlySay && *done != Done::Already {
@@ -190,8 +194,8 @@ fn status(format: PlainFormat) -> Result<Exit, CliError> {
                     "file": hook.file.to_string_lossy(),
                     "runs": hook.runs,
                     "edited": hook.edited,
-                    "program": hook.program.to_string_lossy(),
-                    "program_exists": hook.program.exists(),
+                    "program": hook.program.as_ref().map(|program| program.to_string_lossy()),
+                    "program_exists": hook.program.as_ref().map(|program| program.exists()),
                 })
             })
             .collect();
@@ -215,13 +219,13 @@ fn status(format: PlainFormat) -> Result<Exit, CliError> {
         if hook.edited {
             facts.push("the rest of the file was edited since".to_owned());
         }
-        match hook.program.exists() {
-            true => facts.push(format!("calls {}", output::path(&hook.program))),
-            false => facts.push(format!(
-                "{} is gone: `revdeck` in PATH is called, where there is one",
-                output::path(&hook.program)
-            )),
-        }
+        facts.push(match &hook.program {
+            None => "calls the revdeck in PATH, where there is one".to_owned(),
+            Some(program) if program.exists() => format!("calls {}", output::path(program)),
+            Some(program) => {
+                format!("{} is gone: `revdeck` in PATH is called, where there is one", output::path(program))
+            }
+        });
         said.push_str(&format!("git  {name}: {}\n", facts.join("; ")));
     }
     for file in &damaged {

@@ -38,23 +38,12 @@ static WORTH_PARSING: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new("(?i)pass|pwd|secret|token|key|credential|://").unwrap_or_else(|_| unreachable!("a constant"))
 });
 
-static BEGINNING: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[^\s`]{1,4}…\(\d+ characters\)").unwrap_or_else(|_| unreachable!("a constant")));
-
 impl Mask {
     /// All of a text with its secrets replaced, as in `«secret:github_token»`. `path` is the file that the text is all of:
     /// in files of a known language a secret is known by the name of its variable, too.
     pub fn text<'a>(self, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
         match self {
             Self::On => replaced(text, secrets(path, text)),
-            Self::Off => text.into(),
-        }
-    }
-
-    /// A text of the built-in reviewer, which shows a person how a secret begins: `AKIA…(20 characters)`.
-    pub fn beginnings(self, text: &str) -> Cow<'_, str> {
-        match self {
-            Self::On => BEGINNING.replace_all(text, "«secret»"),
             Self::Off => text.into(),
         }
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use proptest::prelude::*;
 use revdeck::domain::{RunRecord, Scope, Source};
@@ -42,6 +43,32 @@ fn ran(place: &Place) -> usize {
 fn commit(place: &Place, name: &str) -> String {
     place.modules(name, 1);
     place.test.commit(name)
+}
+
+/// A folder with this program as `revdeck`.
+fn bin(place: &Place, program: &str) -> PathBuf {
+    let folder = place.test.home().with_file_name("bin");
+    fs::create_dir_all(&folder).expect("a folder");
+    symlink(program, folder.join("revdeck")).expect("a link");
+    folder
+}
+
+/// git, for somebody who has this folder in PATH.
+fn git_of(place: &Place, folder: &Path) -> Command {
+    let all = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::env::join_paths([folder.to_owned()].into_iter().chain(std::env::split_paths(&all)));
+    let mut command = place.test.command("git");
+    command.env("PATH", all.expect("a path"));
+    command
+}
+
+/// As [`commit`], for somebody who has this folder in PATH.
+fn commit_of(place: &Place, name: &str, folder: &Path) -> String {
+    place.modules(name, 1);
+    place.test.git(&["add", "-A"]);
+    let status = git_of(place, folder).args(["commit", "-q", "-m", name]).status().expect("git starts");
+    assert!(status.success());
+    place.test.git(&["rev-parse", "HEAD"]).trim().to_owned()
 }
 
 /// The run that the hook asked for.
@@ -241,7 +268,13 @@ fn a_folder_of_hooks_in_the_working_tree_is_used() {
         said.contains(".githooks/post-commit: revdeck's lines added") && said.contains("in the working tree"),
         "{said}"
     );
-    let commit = commit(&place, "one");
+    // Others get the file with the repository: it names nobody's folders.
+    let content = fs::read_to_string(file(&place, ".githooks/post-commit")).expect("the hook");
+    for of_this_machine in [env!("CARGO_BIN_EXE_revdeck"), place.test.home().to_str().expect("a name")] {
+        assert!(!content.contains(of_this_machine), "{content}");
+    }
+    assert_eq!(status(&place)["files"][0]["program"], Value::Null);
+    let commit = commit_of(&place, "one", &bin(&place, env!("CARGO_BIN_EXE_revdeck")));
     asked(&place, &commit);
     assert_eq!(ran(&place), 1);
     // It is found again when git looks elsewhere.
@@ -306,7 +339,7 @@ fn husky_runs_what_people_write(#[case] content: Option<&str>) {
     let said = place.revdeck(&["hook", "install", "git"]);
     assert!(said.contains(".husky/post-commit") && said.contains("husky"), "{said}");
     assert_eq!(status(&place)["manager"], "husky");
-    let commit = commit(&place, "one");
+    let commit = commit_of(&place, "one", &bin(&place, env!("CARGO_BIN_EXE_revdeck")));
     asked(&place, &commit);
     assert_eq!(ran(&place), content.iter().len());
     place.revdeck(&["hook", "uninstall", "git"]);
@@ -324,7 +357,7 @@ fn the_husky_of_before_asks_once() {
     let program = write(&place, "../revdeck", "#!/bin/sh\necho \"$@\" >> ../called\n", 0o755);
     let call = Call::new(&program, None).expect("a call");
     assert_eq!(repo(&place).install_hook(&call, Really::Do).expect("installed").done, Done::Added);
-    commit(&place, "one");
+    commit_of(&place, "one", &bin(&place, program.to_str().expect("a name")));
     assert_eq!(ran(&place), 1);
     let called = fs::read_to_string(file(&place, "../called")).expect("called");
     assert_eq!(called, "hook run post-commit\n");
@@ -333,12 +366,14 @@ fn the_husky_of_before_asks_once() {
 }
 
 #[rstest]
-#[case::new(None, true)]
-#[case::there(Some("pre-push:\n  commands:\n    x:\n      run: \"true\""), true)]
-#[case::of_windows(Some("colors: false\r\n"), true)]
-#[case::has_its_own(Some("post-commit:\n  jobs: []\n"), false)]
-fn lefthook_is_told_in_its_local_settings(#[case] local: Option<&str>, #[case] taken: bool) {
+#[case::new(None, "", true)]
+#[case::ignored(None, "lefthook-local.yml", true)]
+#[case::there(Some("pre-push:\n  commands:\n    x:\n      run: \"true\""), "", true)]
+#[case::of_windows(Some("colors: false\r\n"), "", true)]
+#[case::has_its_own(Some("post-commit:\n  jobs: []\n"), "", false)]
+fn lefthook_is_told_in_its_local_settings(#[case] local: Option<&str>, #[case] ignored: &str, #[case] taken: bool) {
     let place = Place::new();
+    write(&place, ".gitignore", ignored, 0o644);
     write(&place, "lefthook.yml", "post-commit:\n  commands:\n    x:\n      run: \"true\"\n", 0o644);
     // Plays lefthook: runs what stands there for this hook.
     let run = "#!/bin/sh\n# LEFTHOOK\nsed -n 's/^        //p' lefthook-local.yml | tr -d '\\r' | sh\n";
@@ -353,8 +388,13 @@ fn lefthook_is_told_in_its_local_settings(#[case] local: Option<&str>, #[case] t
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert_eq!(output.status.code(), Some(if taken { 0 } else { 2 }), "{said}");
     if taken {
-        assert_eq!(status(&place)["manager"], "lefthook");
-        let commit = commit(&place, "one");
+        let said = status(&place);
+        assert_eq!(said["manager"], "lefthook");
+        assert_eq!(said["files"][0]["program"].is_null(), ignored.is_empty(), "what is ignored is this machine's own");
+        let commit = match ignored {
+            "" => commit_of(&place, "one", &bin(&place, env!("CARGO_BIN_EXE_revdeck"))),
+            _ => commit(&place, "one"),
+        };
         asked(&place, &commit);
     } else {
         assert!(said.contains("post-commit of its own") && said.contains("revdeck hook run post-commit"), "{said}");
@@ -541,12 +581,7 @@ fn a_hook_that_fails_troubles_nobody() {
     let quiet = |name: &str, path: Option<&Path>| {
         place.modules(name, 1);
         place.test.git(&["add", "-A"]);
-        let mut command = place.test.command("git");
-        if let Some(path) = path {
-            let all = std::env::var_os("PATH").unwrap_or_default();
-            let all = std::env::join_paths([path.to_owned()].into_iter().chain(std::env::split_paths(&all)));
-            command.env("PATH", all.expect("a path"));
-        }
+        let mut command = path.map_or_else(|| place.test.command("git"), |path| git_of(&place, path));
         let output = command.args(["commit", "-q", "-m", name]).output().expect("git starts");
         assert!(output.status.success());
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "not a word");
@@ -555,9 +590,7 @@ fn a_hook_that_fails_troubles_nobody() {
     quiet("one", None);
     assert_eq!(place.runs().len(), 0);
     // There is one in PATH.
-    let folder = place.test.home().with_file_name("bin");
-    fs::create_dir_all(&folder).expect("a folder");
-    symlink(env!("CARGO_BIN_EXE_revdeck"), folder.join("revdeck")).expect("a link");
+    let folder = bin(&place, env!("CARGO_BIN_EXE_revdeck"));
     let two = quiet("two", Some(&folder));
     asked(&place, &two);
     // Settings that nobody can read are written down.

@@ -44,7 +44,6 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
             (start, end) => format!("{start}-{end}"),
         };
         let said = format!("{} {}. {}", finding.kind, finding.title, finding.explanation);
-        let said = toolbox.texts.mask().beginnings(&said).into_owned();
         let line = format!("{lines}: {} {}", finding.priority, shown_line(&said));
         if pager.push_below(&shown_line(&finding.repo_relative_path), &line).is_break() {
             break;

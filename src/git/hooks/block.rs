@@ -48,8 +48,8 @@ pub enum Language {
 /// What a hook calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// revdeck's own file. Where it is gone, `revdeck` in `PATH` is called, and without one nothing.
-    pub program: Vec<u8>,
+    /// revdeck's own file. Without one, or where it is gone, `revdeck` in `PATH` is called, and without that nothing.
+    pub program: Option<Vec<u8>>,
     /// `REVDECK_HOME` for callers that do not have it, such as programs with windows.
     pub home: Option<Vec<u8>>,
 }
@@ -64,15 +64,18 @@ impl Call {
             Language::Yaml => b"(",
         };
         lines.push(guard.to_vec());
-        lines.push([b"  revdeck=", quoted(&self.program).as_slice()].concat());
-        lines.push(b"  [ -x \"$revdeck\" ] || revdeck=revdeck".to_vec());
+        if let Some(program) = &self.program {
+            lines.push([b"  revdeck=", quoted(program).as_slice()].concat());
+            lines.push(b"  [ -x \"$revdeck\" ] || revdeck=revdeck".to_vec());
+        }
         if let Some(home) = &self.home {
             lines.push(
                 [b"  [ -n \"${REVDECK_HOME-}\" ] || REVDECK_HOME=", quoted(home).as_slice(), b"; export REVDECK_HOME"]
                     .concat(),
             );
         }
-        lines.push(b"  exec \"$revdeck\" hook run post-commit".to_vec());
+        let program: &[u8] = if self.program.is_some() { b"\"$revdeck\"" } else { b"revdeck" };
+        lines.push([b"  exec ", program, b" hook run post-commit"].concat());
         lines.push(b") </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- || :".to_vec());
         lines
     }
@@ -279,7 +282,7 @@ mod tests {
     use super::*;
 
     fn call() -> Call {
-        Call { program: b"/opt/it's/revdeck".to_vec(), home: Some(b"/home/a b".to_vec()) }
+        Call { program: Some(b"/opt/it's/revdeck".to_vec()), home: Some(b"/home/a b".to_vec()) }
     }
 
     #[rstest]
@@ -312,7 +315,7 @@ mod tests {
         let with = call().put(around, 10, Origin::Added, Language::Shell);
         let Look::Found(found) = find(&with) else { panic!("{}", String::from_utf8_lossy(&with)) };
         assert_eq!((found.origin, found.at, found.state), (Origin::Added, 10, State::Untouched));
-        assert_eq!(found.program.as_deref(), Some(call().program.as_slice()));
+        assert_eq!(found.program, call().program);
         let edited = [with.as_slice(), b"more\n"].concat();
         let Look::Found(found) = find(&edited) else { panic!("found") };
         assert_eq!((found.state, found.around.as_slice()), (State::Edited, b"#!/bin/sh\necho\nmore\n".as_slice()));

@@ -100,8 +100,8 @@ pub struct Installed {
     pub file: PathBuf,
     pub manager: Manager,
     pub done: Done,
-    /// git may have the file under version control.
-    pub in_worktree: bool,
+    /// Others may get the file with the repository.
+    pub is_shared: bool,
     /// The file as it is now, or would be.
     pub content: Vec<u8>,
 }
@@ -152,8 +152,8 @@ pub struct Present {
     /// Whether git, or who looks after the hooks, runs this file.
     pub runs: bool,
     pub edited: bool,
-    /// The revdeck that it calls.
-    pub program: PathBuf,
+    /// The revdeck that it calls; `None` for the one in `PATH`.
+    pub program: Option<PathBuf>,
 }
 
 /// How it stands with the hook.
@@ -174,7 +174,12 @@ impl Call {
                 return Err(HookError::LineBreak { path: path.to_owned() });
             }
         }
-        Ok(Self { program: bytes::of_path(program), home: home.map(bytes::of_path) })
+        Ok(Self { program: Some(bytes::of_path(program)), home: home.map(bytes::of_path) })
+    }
+
+    /// For a file that others get with the repository: names no place of this machine.
+    fn portable() -> Self {
+        Self { program: None, home: None }
     }
 }
 
@@ -182,6 +187,8 @@ impl Repo {
     /// Puts the hook in, or says what that would do. Twice is as once.
     pub fn install_hook(&self, call: &Call, really: Really) -> Result<Installed, HookError> {
         let place = self.hook_place()?;
+        let portable = Call::portable();
+        let call = if place.is_shared { &portable } else { call };
         let file = place.file.as_path();
         let there = symlink_metadata(file)?;
         let content = read(file)?;
@@ -212,7 +219,7 @@ impl Repo {
                 }
             }
         }
-        Ok(Installed { file: place.file, manager: place.manager, done, in_worktree: place.in_worktree, content })
+        Ok(Installed { file: place.file, manager: place.manager, done, is_shared: place.is_shared, content })
     }
 
     /// How the block gets into a file that others wrote.
@@ -296,7 +303,7 @@ impl Repo {
                 Look::Found(Found { state, program, .. }) => standing.present.push(Present {
                     runs: place.as_ref().is_ok_and(|place| place.file == file && place.runs(&file)),
                     edited: state == State::Edited,
-                    program: bytes::to_path(&program.unwrap_or_default()).into_owned(),
+                    program: program.map(|program| bytes::to_path(&program).into_owned()),
                     file,
                 }),
                 Look::Damaged => standing.damaged.push(file),

@@ -38,8 +38,8 @@ pub struct Place {
     pub manager: Manager,
     pub file: PathBuf,
     pub language: Language,
-    /// git may have the file under version control.
-    pub in_worktree: bool,
+    /// In the working tree and not ignored: others may get it with the repository.
+    pub is_shared: bool,
 }
 
 /// The names of lefthook's local settings that it takes before ours, and ours.
@@ -88,12 +88,13 @@ impl Repo {
         self.inside(&folder)?;
         let folder = real(&folder);
         let root = self.root();
-        let in_worktree = |file: &Path| {
+        let is_shared = |file: &Path| {
             let real = real(file);
-            real.starts_with(&root) && !real.starts_with(self.common_dir()) && !real.starts_with(real_git_dir(self))
+            let in_worktree =
+                real.starts_with(&root) && !real.starts_with(self.common_dir()) && !real.starts_with(real_git_dir(self));
+            in_worktree && !self.inner.is_path_ignored(file).unwrap_or(false)
         };
-        let place =
-            |manager, file: PathBuf, language| Place { in_worktree: in_worktree(&file), manager, file, language };
+        let place = |manager, file: PathBuf, language| Place { is_shared: is_shared(&file), manager, file, language };
         if let Some(husky) = huskys_folder(&folder) {
             self.inside(&husky)?;
             return Ok(place(Manager::Husky, husky.join(HOOK), Language::Shell));

@@ -1,11 +1,15 @@
 //! What keys and other messages come to.
 
+use rstest::rstest;
+
 use super::support::*;
 use crate::domain::{FindingStatus, RunStatus, Scope};
-use crate::store::{RunRow, ViewBuilder};
 use crate::store::triage::Step;
-use crate::tui::app::{App, FirstReview, Overlay, Pane};
+use crate::store::{RunRow, ViewBuilder};
+use crate::tui::app::{App, Count, FirstReview, Overlay, Pane};
+use crate::tui::input::Input;
 use crate::tui::message::{Asked, Command, Message, Subject, Tab, TriageOrder};
+use crate::tui::update;
 
 fn selected(app: &App) -> String {
     app.finding().map(|finding| finding.id.to_owned()).unwrap_or_default()
@@ -43,6 +47,61 @@ fn motions_take_counts_and_single_digits_are_panes() {
         press(&mut app, keys);
         assert_eq!((app.focus, app.finding_cursor.at), (focus, row), "{keys}");
     }
+}
+
+#[test]
+fn a_count_is_typed_in_one_go() {
+    let mut app = showing(160, 48, many(60));
+    press(&mut app, "1 2");
+    assert!(app.shows_time(), "somebody has to look when the second is over");
+    let at = |app: &mut App, later: i64, message| update(app, NOW + later, message);
+    at(&mut app, Count::LAPSE - 1, Message::Tick);
+    assert!(app.count.is_some());
+    at(&mut app, Count::LAPSE, Message::Tick);
+    assert!(app.count.is_none() && !app.shows_time());
+    // Whoever went to two panes and looks around there goes one down in the second.
+    press(&mut app, "1 2");
+    at(&mut app, Count::LAPSE, Message::Input(Input::Key("j".parse().expect("a key"))));
+    assert_eq!((app.focus, app.finding_cursor.at), (Pane::Findings, 1));
+}
+
+#[test]
+fn what_is_typed_takes_the_place_of_what_is_offered() {
+    let typed = |app: &mut App| match &app.overlay {
+        Overlay::Prompt(prompt) => prompt.line.text().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    let mut app = showing(160, 48, view());
+    press(&mut app, "W");
+    assert_eq!(typed(&mut app), "30m");
+    press(&mut app, "2 h");
+    assert_eq!(typed(&mut app), "2h");
+    press(&mut app, "Esc W Left");
+    type_text(&mut app, "5");
+    assert_eq!(typed(&mut app), "305m");
+    press(&mut app, "Esc r 6");
+    type_text(&mut app, "v1.0");
+    assert_eq!(typed(&mut app), "v1.0");
+}
+
+#[rstest]
+#[case::small(80, 24)]
+#[case::wide(160, 48)]
+fn a_long_error_can_be_read_to_its_end(#[case] columns: u16, #[case] rows: u16) {
+    let mut app = showing(columns, rows, view());
+    let error = "the patch does not apply: src/config.rs: line 7 is \"const TOKEN\" and not \"const OTHER\"; your files \
+                 have changed since the snapshot; review again and fix what is found then, or take from `revdeck fix show` \
+                 what you need";
+    let words = |screen: &str| screen.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    send(&mut app, Message::FixDone(Err(error.to_owned())));
+    let shown = screen(&app);
+    assert!(words(&shown).contains(error), "{shown}");
+    assert!(shown.lines().count() == usize::from(rows) && shown.contains("Findings"), "{shown}");
+    press(&mut app, "j");
+    assert!(!screen(&app).contains("review again"));
+    // What is wrong with the store stays, and leaves the lists their rows.
+    send(&mut app, Message::StoreTrouble(error.to_owned()));
+    assert!(words(&screen(&app)).contains(error), "{}", screen(&app));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! HARDCODED_CONFIGURATION: secrets by their shape, secrets by their name and entropy, addresses of services.
 //!
-//! No part of a smell holds a secret, of whatever kind the smell is: at most its first four characters and its length, see
+//! No part of a smell holds a part of a secret, of whatever kind the smell is: it shows how long it is, see
 //! [`Hidden`]. Test code is left alone but for keys that look like a provider's own.
 
 mod addresses;
@@ -370,12 +370,9 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// `AKIA…(20 characters)`.
+/// `…(20 characters)`.
 fn masked(secret: &str) -> String {
-    let count = secret.chars().count();
-    // Of a short secret four characters would be too many.
-    let shown = if count >= 12 { 4 } else { 1 };
-    format!("{}…({count} characters)", secret.chars().take(shown).collect::<String>())
+    format!("…({} characters)", secret.chars().count())
 }
 
 fn secret_smell(secret: &Secret<'_>, lines: &mut Lines<'_>, in_test: bool) -> Smell {

@@ -3,6 +3,7 @@
 //! A comment in an empty handler, or on the line of an ignored result, explains it. Test code is left alone. The names of
 //! functions are matched as they are written: without types that is all there is, so the lists hold well-known ones only.
 
+mod comments;
 mod ignored;
 mod names;
 mod parts;
@@ -63,14 +64,14 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
     }
     let limits = &limits.missing_error_handling;
     let mut reader = Reader { source, parts: &PARTS[source.language.index()], limits, cases: Vec::new() };
-    let mut comments: Vec<(u32, u32)> = Vec::new();
+    let mut comments = comments::Comments::default();
     let mut fallible = ignored::Fallible::default();
     let mut promises = promises::Promises::default();
     let strict_shell = source.language != Language::Bash || ignored::stops_on_errors(source.text);
     for (index, node) in source.nodes.iter().enumerate() {
         match reader.parts.of(node.kind) {
             Part::None => {}
-            Part::Comment => comments.push((node.row, node.end_row)),
+            Part::Comment => comments.push(node, source.text(node), source.language),
             Part::Handler => reader.handler(index),
             Part::RescueModifier => reader.rescue_modifier(index),
             Part::If => reader.empty_error_check(index),
@@ -94,7 +95,7 @@ pub fn check(source: &Source<'_>, facts: &Facts, limits: &Limits, out: &mut Vec<
     promises.finish(&mut reader);
     fallible.finish(&mut reader);
     let mut cases = reader.cases;
-    cases.retain(|case| !commented(&comments, case.rows.0, case.rows.1) && !facts.is_test_at(case.node));
+    cases.retain(|case| !commented(comments.explaining(), case.rows.0, case.rows.1) && !facts.is_test_at(case.node));
     cases.sort_by_key(|case| (case.node, case.what as u8));
     cases.dedup_by_key(|case| case.node);
     report(&cases, source, facts, limits, out);

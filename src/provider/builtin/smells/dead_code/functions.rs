@@ -21,6 +21,8 @@ pub(super) struct Candidate {
     private: Option<Confidence>,
     /// Its parameters are its own business.
     own_signature: bool,
+    /// Called through an object, a class or a namespace.
+    is_member: bool,
 }
 
 impl Walk<'_, '_> {
@@ -50,7 +52,9 @@ impl Walk<'_, '_> {
                 self.names.want(source.bytes(&source.nodes[name]));
             }
         }
-        self.functions.push(Candidate { node: index, name, private, own_signature });
+        let is_member = self.scopes.last().is_some_and(|scope| !scope.is_function)
+            || self.roles.kinds.method_definition.is(source.nodes[index].kind);
+        self.functions.push(Candidate { node: index, name, private, own_signature, is_member });
     }
 
     fn function_name(&self, index: NodeIndex) -> Option<NodeIndex> {
@@ -351,6 +355,8 @@ impl Walk<'_, '_> {
             match place {
                 Place::Comment(_) => {}
                 Place::Name(index) if index == candidate.name => {}
+                // `json.load(...)` says nothing of a `load` of one's own.
+                Place::Name(index) if !candidate.is_member && names::is_qualified(source, index) => {}
                 Place::Name(index) if names::is_called(source, index) => calls += 1,
                 // Handed on as a value, declared before, exported by name: the signature is agreed upon.
                 Place::Name(_) | Place::Text(_) => return,

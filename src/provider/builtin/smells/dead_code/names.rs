@@ -152,6 +152,14 @@ pub fn is_member(source: &Source<'_>, index: NodeIndex) -> bool {
     }
 }
 
+/// Whether a name stands behind what it belongs to: `x.f`, `x::f`.
+pub fn is_qualified(source: &Source<'_>, index: NodeIndex) -> bool {
+    let node = &source.nodes[index];
+    let roles = Roles::of(source.language);
+    let owner = node.parent as usize;
+    roles.role(source.nodes[owner].kind) == Role::Member && source.children(owner).next() != Some(index)
+}
+
 /// Whether a function's name stands where it is called: `f(...)`, `x.f(...)`.
 pub fn is_called(source: &Source<'_>, index: NodeIndex) -> bool {
     let roles = Roles::of(source.language);

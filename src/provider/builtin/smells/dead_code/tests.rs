@@ -127,6 +127,16 @@ fn unused_parameters() {
         ("a.py", "def f(a, b):\n    print(b)\n    return b\nf(1, 2)\n", &[]),
         ("a.py", "def f(a, b):\n    print(a)\n    return a\nregister(f)\nf(1, 2)\n", &[]),
         ("a.py", "def f(a, b):\n    raise NotImplementedError\nf(1, 2)\n", &[]),
+        // What others call by the same name is no evidence, neither for nor against.
+        ("a.py", "def load(a, b):\n    print(a)\n    return a\njson.load(1, 2)\n", &[]),
+        (
+            "a.py",
+            "def load(a, b):\n    print(a)\n    return a\nload(1, 2)\nmap(json.load, x)\n",
+            &["unused parameter `b` of `load`"],
+        ),
+        ("a.js", "function load(a, b) { g(a); return a; }\napi.load(1, 2);\n", &[]),
+        ("a.go", "package a\nfunc load(a, b int) int { g(a); return a }\nfunc H() { json.load(1, 2) }\n", &[]),
+        ("a.rs", "fn load(a: u8, b: u8) -> u8 { g(a); a }\nfn main() { json::load(1, 2); x.load(1, 2) }\n", &[]),
         ("a.py", "class A(B):\n    def f(self, a):\n        print(1)\n        return self.f(1)\n", &[]),
         ("a.js", "function f(a, b) { g(a); return a; }\nf(1, 2);\n", &["unused parameter `b` of `f`"]),
         ("a.js", "function f(err, b) { g(b); return b; }\nf(1, 2); x.on('a', function (e) { g(); h(); });\n", &[]),

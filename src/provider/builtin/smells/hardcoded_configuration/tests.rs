@@ -31,10 +31,10 @@ fn smells(path: &str, code: &str) -> Vec<Smell> {
     out
 }
 
-/// No part of a smell shows more than the first four characters.
+/// No part of a smell shows any of the secret. Three characters can stand there by chance.
 fn assert_redacted(smell: &Smell, secret: &str) {
     let all = format!("{smell:?}");
-    let mut windows = secret.as_bytes().windows(6).map(|part| String::from_utf8_lossy(part).into_owned());
+    let mut windows = secret.as_bytes().windows(4).map(|part| String::from_utf8_lossy(part).into_owned());
     assert!(!windows.any(|part| !part.contains("-----") && all.contains(&part)), "{all}");
     assert!(smell.quote.as_ref().is_some_and(|quote| quote.contains("…(")), "{all}");
 }
@@ -179,10 +179,7 @@ fn passwords_in_addresses() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].priority, Priority::P0);
     assert_redacted(&found[0], "q7Rt2Yp9");
-    assert_eq!(
-        found[0].quote.as_deref(),
-        Some("x = f(\"postgres://admin:q…(8 characters)@db.acmecorp.io:5432/shop\")")
-    );
+    assert_eq!(found[0].quote.as_deref(), Some("x = f(\"postgres://admin:…(8 characters)@db.acmecorp.io:5432/shop\")"));
     for code in [
         "x = 'postgres://user:password@db.acmecorp.io/shop'",
         "x = 'postgres://admin:q7Rt2Yp9@localhost/shop'",
@@ -326,7 +323,7 @@ fn bytes_that_are_no_utf8_do_not_shift_the_mask() {
     assert_eq!(found.len(), 1, "{found:?}");
     let quote = found[0].quote.as_deref().unwrap_or_default();
     assert_absent(quote, AWS, "a quote");
-    assert!(quote.starts_with("x = f() # \u{fffd}") && quote.contains("AKIA…(20 characters) \"\" \u{fffd}"), "{quote}");
+    assert!(quote.starts_with("x = f() # \u{fffd}") && quote.contains("…(20 characters) \"\" \u{fffd}"), "{quote}");
 }
 
 #[test]
