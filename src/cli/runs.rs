@@ -87,6 +87,10 @@ pub fn list(look: &Look, view: &View, chosen: &[usize]) -> String {
         };
     }
     let mut table = Table::default();
+    // Programs read lines of runs only.
+    if look.width.is_some() {
+        table.row(["run", "status", "age", "scope", "reviewer", "findings", "files"].map(|name| (Paint::Faint, name)));
+    }
     for &index in chosen {
         let run = view.run(index);
         let age = Time::from_millisecond(run.created_ms).map(|moment| look.age(moment)).unwrap_or_default();
@@ -102,4 +106,24 @@ pub fn list(look: &Look, view: &View, chosen: &[usize]) -> String {
         ]);
     }
     table.render(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{RunRow, ViewBuilder};
+
+    #[test]
+    fn columns_are_named_on_a_terminal_only() {
+        let (nothing, mut builder) = (View::default(), ViewBuilder::default());
+        builder.run(RunRow { id: "ar_1", scope: "worktree", reviewer: "builtin", ..nothing.run(0) });
+        let view = builder.build();
+        let look = |width| Look { color: false, ascii: false, width, now: Time::UNIX_EPOCH };
+        let shown = list(&look(Some(100)), &view, &[0]);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines.len(), 2, "{shown}");
+        assert!(lines[0].starts_with("run ") && lines[0].contains("findings"), "{shown}");
+        assert_eq!(lines[0].find("scope"), lines[1].find("worktree"), "{shown}");
+        assert!(list(&look(None), &view, &[0]).starts_with("ar_1"));
+    }
 }

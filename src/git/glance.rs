@@ -45,11 +45,20 @@ const WAY_BACK: usize = 1000;
 /// A line of HEAD's log is hardly longer: two hashes, a name and what was done.
 const LOG_TAIL: u64 = 4096;
 
+/// The repository that the environment names, if this is its worktree.
+fn named_for(worktree: &Path) -> Option<Repository> {
+    std::env::var_os("GIT_DIR").filter(|value| !value.is_empty())?;
+    let named = Repository::open_from_env().ok()?;
+    let is_its = named.workdir()?.canonicalize().ok()? == worktree.canonicalize().ok()?;
+    is_its.then_some(named)
+}
+
 impl Repo {
-    /// The repository of this very worktree, whatever the environment says.
+    /// The repository of this very worktree, whatever the environment says; but for a worktree in which nothing says where
+    /// its repository is, the one that `GIT_DIR` names for it.
     pub fn at(worktree: &Path) -> Result<Self, GitError> {
         let failed = |error| GitError::git("open the repository", worktree, error);
-        let inner = Repository::open(worktree).map_err(failed)?;
+        let inner = Repository::open(worktree).or_else(|error| named_for(worktree).ok_or_else(|| failed(error)))?;
         let index = inner.path().join("index");
         Ok(Self { inner, index })
     }
@@ -62,8 +71,11 @@ impl Repo {
 
     /// The working trees that share the repository and are there: the main one first, unless it is bare.
     pub fn worktrees(&self) -> Vec<PathBuf> {
-        let main = Repository::open(self.common_dir()).ok();
-        let main = main.and_then(|main| main.workdir().map(Path::to_owned));
+        let main = match self.inner.path() == self.inner.commondir() {
+            // Its worktree may be where `GIT_WORK_TREE` says.
+            true => self.inner.workdir().map(Path::to_owned),
+            false => Repository::open(self.common_dir()).ok().and_then(|main| main.workdir().map(Path::to_owned)),
+        };
         let linked = self.inner.worktrees().ok();
         let names = linked.iter().flat_map(|names| names.iter()).filter_map(|name| name.ok().flatten());
         let linked = names.filter_map(|name| Some(self.inner.find_worktree(name).ok()?.path().to_owned()));

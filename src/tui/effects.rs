@@ -112,7 +112,10 @@ impl Effects {
         worker("stats", messages.clone(), move || count(&counted, &zone, &views, &send));
         let (knowledge, orders) = channel();
         let send = messages.clone();
-        worker("knowledge", messages.clone(), move || load_knowledge::serve(&librarian, &orders, &send));
+        let (touched, touches) = channel();
+        worker("knowledge", messages.clone(), move || load_knowledge::serve(&librarian, &orders, touched, &send));
+        let send = messages.clone();
+        worker("learned", messages.clone(), move || load_knowledge::tell_changes(&touches, &send));
         let effects = Self { messages, reader, writer, runner: asker, control, filter, stats, knowledge };
         effects.give(&effects.runner, Ask::Reconcile);
         effects

@@ -273,8 +273,8 @@ pub fn came(app: &mut App, library: Arc<Library>) {
         None if first && !taught && !empty => {
             app.say(Tone::Plain, "nothing learned yet: try `revdeck knowledge learn --history 500`");
         }
-        // What was said of the reading is over.
-        None if !first => app.notice = None,
+        // What was said of the reading is over; what was done stays.
+        None if !first => app.notice = app.notice.take().filter(|notice| notice.tone != Tone::Plain),
         None => {}
     }
 }

@@ -6,7 +6,11 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use notify::{RecursiveMode, Watcher as _};
 
 use super::knowledge::{Existing, Known, Learning, Library, Order, Outcome, Place, Shelf};
 use super::message::Message;
@@ -22,9 +26,14 @@ use crate::store::{Store, View, files};
 /// Runs that are looked through for places of patterns. Own: what is older is history.
 const MOST_RUNS: usize = 50;
 
+/// Several changes in this time are one: who learns writes a file after the other.
+const SETTLES: Duration = Duration::from_millis(300);
+
 /// Where knowledge is, and whether it grows.
 pub struct Librarian {
     pub cache: Cache,
+    /// Of the cache.
+    pub folder: PathBuf,
     /// What was found in this repository.
     pub store: Store,
     pub learning: Learning,
@@ -34,8 +43,17 @@ pub struct Librarian {
 }
 
 /// Carries out orders in turn; after each that changed something, what is known is told anew.
-pub fn serve(librarian: &Librarian, orders: &Receiver<(Order, Arc<View>)>, messages: &Mailbox) {
+pub fn serve(librarian: &Librarian, orders: &Receiver<(Order, Arc<View>)>, touched: Sender<()>, messages: &Mailbox) {
+    let mut eye = None;
+    let mut touched = Some(touched);
     while let Ok((order, view)) = orders.recv() {
+        // Nobody watches what nobody has asked for.
+        if let Some(touched) = touched.take() {
+            eye = Eye::new(&librarian.folder, touched);
+        }
+        if let Some(eye) = &mut eye {
+            eye.look();
+        }
         let outcome = librarian.carry_out(&order);
         let reads = matches!(order, Order::Read | Order::Mute { .. } | Order::Forget { .. });
         if reads && messages.send(Message::Knowledge(Arc::new(librarian.read(&view)))).is_err() {
@@ -49,10 +67,66 @@ pub fn serve(librarian: &Librarian, orders: &Receiver<(Order, Arc<View>)>, messa
     }
 }
 
+/// Tells, when it has come to rest, that somebody has changed what is known.
+pub fn tell_changes(touches: &Receiver<()>, messages: &Mailbox) {
+    while touches.recv().is_ok() {
+        thread::sleep(SETTLES);
+        while touches.try_recv().is_ok() {}
+        if messages.send(Message::KnowledgeChanged).is_err() {
+            return;
+        }
+    }
+}
+
+/// Sees that files of the cache change: by a review that teaches, by a command, by another cockpit.
+pub struct Eye {
+    folder: PathBuf,
+    watched: Option<PathBuf>,
+    watcher: notify::RecommendedWatcher,
+}
+
+impl Eye {
+    /// `None` where the system has no notifications: the page is then read when its key is pressed.
+    pub fn new(folder: &Path, touched: Sender<()>) -> Option<Self> {
+        let of = folder.to_owned();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            if event.is_ok_and(|event| !event.kind.is_access() && event.paths.iter().any(|path| tells(path, &of))) {
+                let _ = touched.send(());
+            }
+        });
+        match watcher {
+            Ok(watcher) => Some(Self { folder: folder.to_owned(), watched: None, watcher }),
+            Err(error) => {
+                tracing::warn!(%error, "knowledge is not watched");
+                None
+            }
+        }
+    }
+
+    /// Watches the folder, or the one above it until there is one.
+    pub fn look(&mut self) {
+        let places = [Some(self.folder.as_path()), self.folder.parent()];
+        let wanted = places.into_iter().flatten().find(|folder| folder.is_dir()).map(Path::to_owned);
+        if wanted != self.watched {
+            if let Some(before) = self.watched.take() {
+                let _ = self.watcher.unwatch(&before);
+            }
+            self.watched = wanted.filter(|folder| self.watcher.watch(folder, RecursiveMode::NonRecursive).is_ok());
+        }
+    }
+}
+
+/// Whether a changed path is the cache or a file of patterns.
+fn tells(path: &Path, folder: &Path) -> bool {
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    path == folder || (is_json && path.parent() == Some(folder))
+}
+
 impl Librarian {
     pub fn new(runner: &Runner) -> Self {
         Self {
             cache: Cache::open(&runner.paths.knowledge),
+            folder: runner.paths.knowledge.clone(),
             store: runner.store.clone(),
             learning: if runner.settings.learning.enabled { Learning::On } else { Learning::Off },
             ambient: Ambient::system(),

@@ -66,6 +66,8 @@ pub enum Message {
     Stats(Result<Arc<Metrics>, String>),
     /// The patterns as they are now.
     Knowledge(Arc<Library>),
+    /// Somebody has changed them.
+    KnowledgeChanged,
     /// What came of an order about them.
     KnowledgeDone(Outcome),
     /// A review was asked for: the decision in words, and the run that stands for it.

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use revdeck::domain::{RunRecord, Source};
@@ -25,7 +25,10 @@ struct Watching {
 impl Watching {
     /// Starts one and waits until it watches.
     fn start(place: &Place, arguments: &[&str]) -> Self {
-        let mut command = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
+        Self::spawn(place.test.command(env!("CARGO_BIN_EXE_revdeck")), arguments)
+    }
+
+    fn spawn(mut command: Command, arguments: &[&str]) -> Self {
         command.args(["watch"]).args(arguments).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().expect("revdeck starts");
         let lines = Arc::new(Mutex::new(Vec::new()));
@@ -109,6 +112,28 @@ fn what_is_edited_committed_amended_and_switched_is_reviewed_once() {
     let said = watch.says("checkout on topic").pop().expect("a line");
     assert!(said.contains("not reviewed: watch.on does not name it"), "{said}");
     assert!(watched(&place).iter().all(|run| run.owner.contains('@')));
+}
+
+#[test]
+fn a_repository_that_only_the_environment_names_is_watched() {
+    let place = place(AT_ONCE);
+    let (git_dir, work_tree) = (place.test.home().with_file_name("dotfiles"), place.test.home().with_file_name("dots"));
+    std::fs::create_dir_all(&work_tree).expect("a folder");
+    let of = |program: &str| {
+        let mut command = place.test.command(program);
+        command.current_dir(&work_tree).env("GIT_DIR", &git_dir).env("GIT_WORK_TREE", &work_tree);
+        command
+    };
+    let git = |arguments: &[&str]| assert!(of("git").args(arguments).status().expect("git starts").success());
+    git(&["init", "-q"]);
+    std::fs::write(work_tree.join("a.py"), code(4711)).expect("a file");
+    git(&["add", "a.py"]);
+    git(&["commit", "-q", "-m", "one"]);
+    let mut watch = Watching::spawn(of(env!("CARGO_BIN_EXE_revdeck")), &[]);
+    std::fs::write(work_tree.join("a.py"), code(4712)).expect("a file");
+    assert!(watch.says_only("worktree on").contains("reviewing worktree"));
+    git(&["commit", "-q", "-a", "-m", "two"]);
+    watch.says("commit on");
 }
 
 #[test]

@@ -90,8 +90,9 @@ impl Repo {
         let root = self.root();
         let is_shared = |file: &Path| {
             let real = real(file);
-            let in_worktree =
-                real.starts_with(&root) && !real.starts_with(self.common_dir()) && !real.starts_with(real_git_dir(self));
+            let in_worktree = real.starts_with(&root)
+                && !real.starts_with(self.common_dir())
+                && !real.starts_with(real_git_dir(self));
             in_worktree && !self.inner.is_path_ignored(file).unwrap_or(false)
         };
         let place = |manager, file: PathBuf, language| Place { is_shared: is_shared(&file), manager, file, language };

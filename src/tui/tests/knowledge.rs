@@ -13,7 +13,7 @@ use crate::knowledge::form::Form;
 use crate::knowledge::pattern::{Count, EditKind, Evidence, Month, Origin, Pattern, Stance};
 use crate::knowledge::{rank, words};
 use crate::provider::builtin::language::Language;
-use crate::tui::app::{App, Overlay, Prompt};
+use crate::tui::app::{App, Overlay, Prompt, Tone};
 use crate::tui::glyphs;
 use crate::tui::knowledge::{Existing, Known, Learning, Library, Order, Outcome, Place, Shelf, Side};
 use crate::tui::message::{Command, Message};
@@ -183,10 +183,16 @@ fn it_is_read_when_it_is_opened_and_when_somebody_asks() {
     assert_eq!(orders(&press(&mut app, "r")), [&Order::Read]);
     send(&mut app, Message::Knowledge(known));
     assert_eq!(screen(&app), before, "the same patterns draw nothing new");
+    // Somebody has changed it: what was done meanwhile stays said.
+    app.say(Tone::Done, "muted");
+    assert_eq!(orders(&send(&mut app, Message::KnowledgeChanged)), [&Order::Read]);
+    send(&mut app, Message::Knowledge(Arc::new(library())));
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "muted"));
     // What comes after the view was left is nobody's.
     press(&mut app, "Esc");
     send(&mut app, Message::Knowledge(Arc::default()));
     assert!(!is_open(&app));
+    assert!(orders(&send(&mut app, Message::KnowledgeChanged)).is_empty());
 }
 
 #[test]

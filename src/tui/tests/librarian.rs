@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use super::support::*;
 use crate::config::Ambient;
@@ -12,7 +14,7 @@ use crate::knowledge::pattern::{EditKind, Evidence, Stance};
 use crate::provider::builtin::language::Language;
 use crate::store::{RepoInfo, Store, View};
 use crate::tui::knowledge::{Existing, Known, Learning, Library, Order, Outcome};
-use crate::tui::load_knowledge::Librarian;
+use crate::tui::load_knowledge::{Eye, Librarian};
 use crate::tui::loaded::Loaded;
 
 /// A librarian whose home, store and cache are in a folder of their own.
@@ -31,6 +33,7 @@ impl Desk {
         let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
         let librarian = Librarian {
             cache: Cache::open(folder.path().join("knowledge")),
+            folder: folder.path().join("knowledge"),
             store: Store::open(&folder.path().join("state"), info).expect("a store"),
             learning: Learning::On,
             ambient: Ambient::system(),
@@ -175,4 +178,29 @@ fn the_newest_finding_of_a_pattern_says_where_it_was() {
     }
     let place = desk.read().places.remove(&id).expect("a place");
     assert_eq!((place.path.as_str(), place.line), ("new.py", 31));
+}
+
+/// A test that waits for nothing fails after this.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[test]
+fn what_others_learn_or_mute_is_seen() {
+    // Not there yet: what makes it is seen as well.
+    let desk = Desk::new();
+    let (touched, touches) = channel();
+    let mut eye = Eye::new(&desk.librarian.folder, touched).expect("notifications");
+    eye.look();
+    let other = Cache::open(&desk.librarian.folder);
+    other.forget(Language::Go, &["k_00000000000000a2".parse().expect("an id")], moment()).expect("forgotten");
+    touches.recv_timeout(PATIENCE).expect("the folder is made");
+    drop(eye);
+
+    let (desk, id) = Desk::taught();
+    let (touched, touches) = channel();
+    let mut eye = Eye::new(&desk.librarian.folder, touched).expect("notifications");
+    eye.look();
+    let other = Cache::open(&desk.librarian.folder);
+    other.mute(Language::Python, std::slice::from_ref(&id), MuteAction::Mute, moment()).expect("muted");
+    touches.recv_timeout(PATIENCE).expect("a file is written");
+    assert_eq!(is_muted(&desk.read(), &id), Some(true));
 }

@@ -51,6 +51,11 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
         }
         Message::Stats(figures) => stats::came(app, figures, &mut commands),
         Message::Knowledge(library) => patterns::came(app, library),
+        Message::KnowledgeChanged => {
+            if app.knowledge.is_some() {
+                commands.push(Command::Knowledge(patterns::Order::Read));
+            }
+        }
         Message::KnowledgeDone(outcome) => patterns::done(app, outcome),
         Message::Pulses(pulses) => beat(app, pulses),
         Message::StoreTrouble(text) => app.trouble = Some(text),
