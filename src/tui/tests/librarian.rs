@@ -27,6 +27,25 @@ fn moment() -> Time {
     Time::from_millisecond(NOW).expect("a moment")
 }
 
+/// A pattern, learned from a finding.
+fn teach(cache: &Cache) -> PatternId {
+    let (broken, fixed) = ("FUNCTION_NAME ( NUMBER )", "FUNCTION_NAME_2 ( NUMBER )");
+    let observation = Observation {
+        language: Language::Python,
+        stance: Stance::Mistake,
+        broken: broken.parse().expect("a form"),
+        fixed: fixed.parse().expect("a form"),
+        edit: EditKind::WrongCall,
+        kind: Kind::Correctness,
+        evidence: Evidence::Addressed,
+        source: "f_1".into(),
+        at: moment(),
+    };
+    let learned = cache.learn(&[observation], moment()).expect("learned");
+    assert_eq!(learned.new, 1, "{learned:?}");
+    PatternId::of("python", broken, fixed)
+}
+
 impl Desk {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
@@ -45,21 +64,8 @@ impl Desk {
     /// With a pattern that came from a finding.
     fn taught() -> (Self, PatternId) {
         let desk = Self::new();
-        let (broken, fixed) = ("FUNCTION_NAME ( NUMBER )", "FUNCTION_NAME_2 ( NUMBER )");
-        let observation = Observation {
-            language: Language::Python,
-            stance: Stance::Mistake,
-            broken: broken.parse().expect("a form"),
-            fixed: fixed.parse().expect("a form"),
-            edit: EditKind::WrongCall,
-            kind: Kind::Correctness,
-            evidence: Evidence::Addressed,
-            source: "f_1".into(),
-            at: moment(),
-        };
-        let learned = desk.librarian.cache.learn(&[observation], moment()).expect("learned");
-        assert_eq!(learned.new, 1, "{learned:?}");
-        (desk, PatternId::of("python", broken, fixed))
+        let id = teach(&desk.librarian.cache);
+        (desk, id)
     }
 
     fn read(&self) -> Library {
@@ -190,8 +196,7 @@ fn what_others_learn_or_mute_is_seen() {
     let (touched, touches) = channel();
     let mut eye = Eye::new(&desk.librarian.folder, touched).expect("notifications");
     eye.look();
-    let other = Cache::open(&desk.librarian.folder);
-    other.forget(Language::Go, &["k_00000000000000a2".parse().expect("an id")], moment()).expect("forgotten");
+    teach(&Cache::open(&desk.librarian.folder));
     touches.recv_timeout(PATIENCE).expect("the folder is made");
     drop(eye);
 

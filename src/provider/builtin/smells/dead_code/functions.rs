@@ -389,10 +389,14 @@ impl Walk<'_, '_> {
                     confidence: Confidence::Medium,
                     title: format!("unused parameter `{}` of `{}`", shown(text), shown(function)),
                     explanation: format!(
-                        "`{}` never mentions its parameter `{}`, and all of its {} here give it a value.",
+                        "`{}` never mentions its parameter `{}`, and {} a value.",
                         shown(function),
                         shown(text),
-                        crate::domain::text::count(calls, "call")
+                        if calls == 1 {
+                            "the call here gives it".to_owned()
+                        } else {
+                            format!("all {calls} calls here give it")
+                        }
                     ),
                     subject: format!("parameter {function} {text}"),
                     suggestion: None,
