@@ -455,9 +455,20 @@ fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
     cockpit.press("F");
     cockpit.wait_for("undo it");
     cockpit.press("2");
-    cockpit.wait_for("Make your files what they were before");
+    cockpit.wait_for("Take the patch out of your files again");
     cockpit.press("y");
-    cockpit.wait_for("your files are as they were before");
+    cockpit.wait_for("the patch is out of your files");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused);
+    // The keys of decisions know that a fix is more than one.
+    cockpit.press("\x12");
+    cockpit.wait_for("took a fix out");
+    cockpit.press("y");
+    cockpit.wait_for("applied: 1 file");
+    cockpit.press("u");
+    cockpit.wait_for("applied a fix");
+    assert_ne!(std::fs::read_to_string(&file).expect("a file"), unused, "it asks first");
+    cockpit.press("y");
+    cockpit.wait_for("the patch is out of your files");
     assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused);
     assert_eq!(status(), revdeck::domain::FindingStatus::Open);
     cockpit.press("q");
