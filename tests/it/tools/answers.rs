@@ -273,7 +273,10 @@ fn static_findings_are_those_of_the_built_in_reviewer() {
             && all.contains("4: p0 HARDCODED"),
         "{all}"
     );
-    assert!(!all.contains(&AWS[..4]) && all.contains("An AWS access key stands in the code: «secret»."), "{all}");
+    assert!(
+        !all.contains(&AWS[..4]) && all.contains("An AWS access key stands in the code: …(20 characters)."),
+        "{all}"
+    );
     assert_eq!(answered(tools, "static_findings", &json!({"path": "notes.md"})), "Static analysis found nothing here.");
     let answer = call(tools, "static_findings", &json!({"path": "src/b.rs"}));
     assert_eq!(answer.outcome, ToolOutcome::Failed);
