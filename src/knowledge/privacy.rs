@@ -181,6 +181,13 @@ fn assert_sites_pass(allowed: &Allowed, parsers: &mut Parsers, path: &str, text:
     count
 }
 
+/// What the first tree tells of the second file must change nothing of it.
+fn assert_pair_is_two_files(parsers: &mut Parsers, language: Language, before: &[u8], after: &[u8]) {
+    let Ok([_, paired]) = parsers.parse_pair(language, before, after) else { return };
+    let alone = parsers.parse("", language, after).expect("what parses as one of a pair");
+    assert!(paired.nodes == alone.nodes, "{language:?}: {}", String::from_utf8_lossy(after));
+}
+
 #[test]
 fn no_word_of_this_repository_gets_into_a_form() {
     let (allowed, mut parsers, mut tally) = (Allowed::new(), Parsers::default(), Tally::default());
@@ -400,6 +407,7 @@ fn corpus() {
             let learned = edits(&mut parsers, file.language, &file.before, &file.after);
             learning += start.elapsed().as_secs_f64();
             files += 1;
+            assert_pair_is_two_files(&mut parsers, file.language, &file.before, &file.after);
             tally.take(&allowed, file.language, [&file.before, &file.after], &learned);
         });
         let mined = mined.expect("a history");
