@@ -1,4 +1,7 @@
 use super::*;
+use crate::domain::Kind;
+use crate::knowledge::form::Form;
+use crate::knowledge::pattern::{Count, EditKind, Evidence, Origin, Stance};
 use crate::knowledge::test_support::{at, pattern};
 
 const PYTHON: Language = Language::Python;
