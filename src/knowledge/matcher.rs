@@ -211,6 +211,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::knowledge::abstraction::place;
     use crate::knowledge::test_support::pattern;
     use crate::provider::builtin::source::Parsers;
 

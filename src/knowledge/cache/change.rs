@@ -14,7 +14,7 @@ use crate::knowledge::{base, group, rank, words};
 use crate::provider::builtin::language::Language;
 
 /// Months of which outcomes are kept. Own: two years.
-const MOST_MONTHS: usize = 24;
+pub(super) const MOST_MONTHS: usize = 24;
 
 word_enum!(
     /// What became of a finding that was raised because of a pattern.

@@ -1,7 +1,8 @@
+use super::change::MOST_MONTHS;
 use super::*;
 use crate::domain::Kind;
 use crate::knowledge::form::Form;
-use crate::knowledge::pattern::{Count, EditKind, Evidence, Origin, Stance};
+use crate::knowledge::pattern::{Count, EditKind, Evidence, Month, Origin, Stance};
 use crate::knowledge::test_support::{at, pattern};
 
 const PYTHON: Language = Language::Python;
