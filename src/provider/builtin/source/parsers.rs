@@ -345,6 +345,8 @@ mod tests {
     ];
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         /// Whatever was edited: what the first tree tells changes nothing.
         #[test]
         fn a_pair_is_parsed_as_two_files_are(
