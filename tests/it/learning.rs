@@ -199,3 +199,17 @@ fn nobody_claims_that_a_finding_of_a_pattern_without_use_was_addressed(#[case] t
     assert_eq!(life.status(&id), FindingStatus::Open);
     assert!(learned(&life.place, "mistake").is_empty(), "and nothing is learned");
 }
+
+#[test]
+fn a_shape_that_was_dismissed_and_then_mended_is_no_sure_false_alarm() {
+    let life = Life::new();
+    let id = swallowed(&life, "a.py", "one");
+    dismiss(&life, &id, "intended", &[]);
+    another_review(&life, "calm");
+    assert_eq!(learned(&life.place, "false_alarm")[0]["failures"], 0);
+    swallowed(&life, "b.py", "two");
+    life.write("b.py", &handles("two"));
+    life.review(&["--worktree"]);
+    wait_until_read(&life);
+    assert_eq!(learned(&life.place, "false_alarm")[0]["failures"], 1);
+}

@@ -49,6 +49,8 @@ pub struct Observation {
 pub struct Happened {
     pub language: Language,
     pub pattern: PatternId,
+    /// What the pattern has to be: one of the same forms that is the other is not meant.
+    pub stance: Stance,
     pub outcome: Outcome,
     /// The finding, by its id. It counts once for a pattern and an outcome.
     pub source: String,
@@ -228,7 +230,8 @@ impl Change<'_> {
 
     pub fn record(&mut self, happened: &Happened) -> bool {
         let id = &happened.pattern;
-        if self.entry(id).is_none() || !self.is_first(happened.outcome.word(), &happened.source, id) {
+        let is_meant = self.entry(id).is_some_and(|pattern| pattern.stance == happened.stance);
+        if !is_meant || !self.is_first(happened.outcome.word(), &happened.source, id) {
             return false;
         }
         let month = self.now.strftime("%Y-%m").to_string();

@@ -101,8 +101,13 @@ impl Kept {
             let patterns = self.cache.patterns(language).expect("patterns").into_iter();
             let ids: Vec<PatternId> =
                 patterns.filter(|pattern| pattern.origin != Origin::Base).map(|pattern| pattern.id).take(2).collect();
-            let happened =
-                |outcome| Happened { language, pattern: ids[0].clone(), outcome, source: "a finding".into() };
+            let happened = |outcome| Happened {
+                language,
+                pattern: ids[0].clone(),
+                stance: Stance::Mistake,
+                outcome,
+                source: "a finding".into(),
+            };
             if let [one, other] = &ids[..] {
                 let outcomes = [Outcome::Success, Outcome::Failure].map(happened);
                 self.cache.record_outcomes(&outcomes, at(2)).expect("recorded");
