@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::abstraction::{form_digest, place, says_something, sites};
+use super::abstraction::{form_digest, places, says_something, sites};
 use super::form::{Form, Token};
 use super::pattern::{Evidence, Origin, Pattern, Stance};
-use crate::domain::{Confidence, Kind, LineRange};
+use crate::domain::{Confidence, Kind, LineRange, PatternId};
+use crate::provider::builtin::language::Language;
 use crate::provider::builtin::lessons::{Lesson, Lessons};
 use crate::provider::builtin::source::Source;
 
@@ -131,13 +132,21 @@ impl Lessons for Matcher {
         let mut answers = vec![false; asked.len()];
         let Some(table) = self.table(source).filter(|table| !table.false_alarms.is_empty()) else { return answers };
         let is_known = |kind: Kind| table.false_alarms.keys().any(|(known, _)| *known == kind);
-        let those = asked.iter().zip(&mut answers).filter(|((kind, _), _)| is_known(*kind));
-        for ((kind, lines), answer) in those.take(MOST_ASKED) {
-            let Some(form) = place(source, *lines) else { continue };
-            let numbers = table.false_alarms.get(&(*kind, form_digest(&form))).map_or(&[][..], Vec::as_slice);
-            *answer = numbers.iter().filter_map(|number| self.known.get(*number)).any(|(_, broken)| *broken == form);
+        let those: Vec<usize> = (0..asked.len()).filter(|&at| is_known(asked[at].0)).take(MOST_ASKED).collect();
+        if those.is_empty() {
+            return answers;
+        }
+        for (&at, form) in those.iter().zip(places(source, those.iter().map(|&at| asked[at].1))) {
+            let Some(form) = form else { continue };
+            let numbers = table.false_alarms.get(&(asked[at].0, form_digest(&form))).map_or(&[][..], Vec::as_slice);
+            answers[at] =
+                numbers.iter().filter_map(|number| self.known.get(*number)).any(|(_, broken)| *broken == form);
         }
         answers
+    }
+
+    fn knows(&self, language: Language, pattern: &PatternId) -> bool {
+        self.known.iter().any(|(used, _)| used.pattern.id == *pattern && used.pattern.language == language.name())
     }
 }
 
@@ -202,8 +211,8 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::knowledge::abstraction::place;
     use crate::knowledge::test_support::pattern;
-    use crate::provider::builtin::language::Language;
     use crate::provider::builtin::source::Parsers;
 
     fn used(broken: &str, fixed: &str, confidence: f64) -> Used {

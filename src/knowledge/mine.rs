@@ -12,8 +12,8 @@ use crate::provider::builtin::facts::is_test_path;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::Parsers;
 
-/// Files of code, tests aside, of a fix at most. Own.
-/// themselves a fix change no more than 4; of those that change more, most changes are not the fix.
+/// Files of code, tests aside, of a fix at most. Own: most commits that call themselves a fix change no more; of those that
+/// do, most changes are not the fix.
 pub const MAX_FILES: usize = 4;
 /// Changes in one file of a fix at most, for the same reason.
 pub const MAX_CHANGES: usize = 12;

@@ -171,12 +171,14 @@ impl<'a> Lesson<'a> {
                 let fix = self.fixes.iter().find(applied);
                 let commits = fix.map(|fix| (fix.snapshot_commit.clone(), fix.fixed_commit.clone()));
                 if let Some((before, after)) = commits {
+                    self.no_false_alarm(&finding, &before);
                     self.mistake(&finding, said, Evidence::Applied, &before, &after);
                 }
             }
             (FindingStatus::Addressed, Actor::Engine) => {
                 self.outcome(&finding, Outcome::Success);
                 if let (Some(before), Some(after)) = (placed, self.snapshot(said.run_id.as_ref())) {
+                    self.no_false_alarm(&finding, &before);
                     self.mistake(&finding, said, Evidence::Addressed, &before, &after);
                 }
             }
@@ -222,11 +224,7 @@ impl<'a> Lesson<'a> {
         if finding.kind.is_never_hidden() || ABOUT_OTHER_THINGS.contains(&said.reason.as_str()) {
             return;
         }
-        let path = &finding.repo_relative_path;
-        let Some(text) = self.text(snapshot, finding) else { return };
-        let Some(language) = Language::detect(path, &text) else { return };
-        let Ok(source) = self.parsers.parse(path, language, &text) else { return };
-        let Some(broken) = place(&source, finding.lines()) else { return };
+        let Some((language, broken)) = self.shape(finding, snapshot) else { return };
         self.observations.push(Observation {
             language,
             stance: Stance::FalseAlarm,
@@ -240,12 +238,33 @@ impl<'a> Lesson<'a> {
         });
     }
 
+    /// Code of that shape was mended: if it is a known false alarm, it is not always one.
+    fn no_false_alarm(&mut self, finding: &Finding, snapshot: &str) {
+        let Some((language, form)) = self.shape(finding, snapshot) else { return };
+        self.outcomes.push(Happened {
+            language,
+            pattern: PatternId::of(language.name(), &form.to_string(), ""),
+            stance: Stance::FalseAlarm,
+            outcome: Outcome::Failure,
+            source: finding.finding_id.to_string(),
+        });
+    }
+
+    /// The form of the code that a finding is about.
+    fn shape(&mut self, finding: &Finding, snapshot: &str) -> Option<(Language, Form)> {
+        let (path, text) = (&finding.repo_relative_path, self.text(snapshot, finding)?);
+        let language = Language::detect(path, &text)?;
+        let source = self.parsers.parse(path, language, &text).ok()?;
+        Some((language, place(&source, finding.lines())?))
+    }
+
     /// What a finding that knowledge raised came to.
     fn outcome(&mut self, finding: &Finding, outcome: Outcome) {
         let Some((pattern, language)) = raised_by(finding) else { return };
         self.outcomes.push(Happened {
             language,
             pattern: pattern.clone(),
+            stance: Stance::Mistake,
             outcome,
             source: finding.finding_id.to_string(),
         });

@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::Runner;
-use crate::domain::{Kind, LineRange, Time};
+use crate::domain::{Kind, LineRange, PatternId, Time};
 use crate::knowledge::cache::Cache;
 use crate::knowledge::matcher::{Matcher, Used};
 use crate::knowledge::rank;
@@ -50,5 +50,9 @@ impl Lessons for Remembered {
 
     fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool> {
         self.of(source.language).dismissed(source, asked)
+    }
+
+    fn knows(&self, language: Language, pattern: &PatternId) -> bool {
+        self.of(language).knows(language, pattern)
     }
 }

@@ -1,6 +1,7 @@
 //! What decisions teach, through the real binary and its workers; and what a model is told of it.
 
-use revdeck::domain::{Finding, FindingId};
+use revdeck::domain::{Finding, FindingId, FindingStatus};
+use rstest::rstest;
 use serde_json::Value;
 
 use crate::life::{Life, handles, plain, swallows};
@@ -163,4 +164,52 @@ fn a_model_is_told_of_patterns_that_stand_in_the_change_and_of_nothing_else() {
     let second = patterns(told.last().expect("a request"));
     assert!(second.contains("Look here:") && second.contains("compare with None by `is` (well known)"), "{second}");
     assert!(!second.contains("quiet") && !second.contains("value"), "{second}");
+}
+
+/// Raises a finding for a pattern that came with revdeck; then `between`, and its code changes.
+fn raised_and_changed(life: &Life, between: impl FnOnce(&str)) -> FindingId {
+    let file = |check: &str| format!("def quiet(value):\n    if {check}:\n        return 1\n    return value.first\n");
+    life.write("a.py", &file("value == None"));
+    let run = life.review(&["--worktree"]);
+    let found = life.output(&run).findings.into_iter().find(|finding| finding.pattern.is_some());
+    let found = found.expect("a finding for a pattern");
+    between(found.pattern.as_ref().expect("an id").as_str());
+    life.write("a.py", &file("value == 1"));
+    life.review(&["--worktree"]);
+    wait_until_read(life);
+    found.finding_id
+}
+
+#[test]
+fn a_finding_of_a_pattern_that_is_used_is_addressed_when_its_code_changed() {
+    let life = Life::new();
+    let id = raised_and_changed(&life, |_| {});
+    assert_eq!(life.status(&id), FindingStatus::Addressed);
+    assert!(!learned(&life.place, "mistake").is_empty(), "and the edit is learned");
+}
+
+#[rstest]
+#[case("mute")]
+#[case("forget")]
+fn nobody_claims_that_a_finding_of_a_pattern_without_use_was_addressed(#[case] taken_out: &str) {
+    let life = Life::new();
+    let id = raised_and_changed(&life, |pattern| {
+        life.place.revdeck(&["knowledge", taken_out, pattern]);
+    });
+    assert_eq!(life.status(&id), FindingStatus::Open);
+    assert!(learned(&life.place, "mistake").is_empty(), "and nothing is learned");
+}
+
+#[test]
+fn a_shape_that_was_dismissed_and_then_mended_is_no_sure_false_alarm() {
+    let life = Life::new();
+    let id = swallowed(&life, "a.py", "one");
+    dismiss(&life, &id, "intended", &[]);
+    another_review(&life, "calm");
+    assert_eq!(learned(&life.place, "false_alarm")[0]["failures"], 0);
+    swallowed(&life, "b.py", "two");
+    life.write("b.py", &handles("two"));
+    life.review(&["--worktree"]);
+    wait_until_read(&life);
+    assert_eq!(learned(&life.place, "false_alarm")[0]["failures"], 1);
 }

@@ -26,8 +26,7 @@ pub fn edits(parsers: &mut Parsers, language: Language, before: &[u8], after: &[
     if before.len().max(after.len()) > MAX_BYTES || before == after {
         return Vec::new();
     }
-    let Ok(before) = parsers.parse("", language, before) else { return Vec::new() };
-    let Ok(after) = parsers.parse("", language, after) else { return Vec::new() };
+    let Ok([before, after]) = parsers.parse_pair(language, before, after) else { return Vec::new() };
     let (old, new) = (Marks::new(&before), Marks::new(&after));
     let mut pieces = pieces(&old, &new);
     let at = |piece: &Piece| match *piece {

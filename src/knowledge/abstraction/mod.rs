@@ -18,7 +18,7 @@ mod vocabulary;
 mod walk;
 
 pub use edits::edits;
-pub use sites::{Site, place, sites};
+pub use sites::{Site, place, places, sites};
 pub use walk::form_digest;
 
 use super::form::{Form, Token};

@@ -100,7 +100,20 @@ pub(super) fn form(marks: &Marks<'_, '_>, node: NodeIndex, detail: Detail) -> Op
 /// The form of the smallest site that all code of these lines is in. `None` where there is no code, more than a statement, or
 /// nothing that says something.
 pub fn place(source: &Source<'_>, lines: LineRange) -> Option<Form> {
+    places(source, [lines]).next().flatten()
+}
+
+/// As [`place`], of several lines: the file is read once, and its top level for each.
+pub fn places<'s>(
+    source: &'s Source<'_>,
+    asked: impl IntoIterator<Item = LineRange> + 's,
+) -> impl Iterator<Item = Option<Form>> + 's {
     let marks = Marks::new(source);
+    asked.into_iter().map(move |lines| place_in(&marks, lines))
+}
+
+fn place_in(marks: &Marks<'_, '_>, lines: LineRange) -> Option<Form> {
+    let source = marks.source;
     let wanted = lines.start.saturating_sub(1)..=lines.end.saturating_sub(1);
     let is_leaf = |node: &NodeIndex| marks.mark(*node) != Mark::Inside && marks.mark(*node) != Mark::Skipped;
     let mut leaves = Vec::new();
@@ -120,11 +133,11 @@ pub fn place(source: &Source<'_>, lines: LineRange) -> Option<Form> {
     // A line that is only the end of a block is about no code.
     let (first, last) = (*leaves.first()?, *leaves.last()?);
     let mut node = first;
-    while (source.nodes[node].end_index as usize) <= last || !is_site(&marks, node) {
+    while (source.nodes[node].end_index as usize) <= last || !is_site(marks, node) {
         node = marks.parent(node)?;
         if marks.is(node, BLOCK) {
             return None;
         }
     }
-    Detail::ALL.into_iter().filter_map(|detail| form(&marks, node, detail)).find(super::says_something)
+    Detail::ALL.into_iter().filter_map(|detail| form(marks, node, detail)).find(super::says_something)
 }

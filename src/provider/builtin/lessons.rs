@@ -6,6 +6,7 @@
 
 use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion};
 
+use super::language::Language;
 use super::smells::Smell;
 use super::source::Source;
 
@@ -19,6 +20,9 @@ pub trait Lessons: Send + Sync {
 
     /// Of kinds with lines, whether findings of the kind about code of that shape are always dismissed; in their order.
     fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool>;
+
+    /// Whether a pattern is in use: what it found is looked for no more when it is not.
+    fn knows(&self, language: Language, pattern: &PatternId) -> bool;
 }
 
 /// A place that is like a mistake which was corrected before. The texts are made from abstract forms: they hold none of
@@ -128,6 +132,10 @@ mod tests {
         fn dismissed(&self, _: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool> {
             vec![true; asked.len()]
         }
+
+        fn knows(&self, _: Language, _: &PatternId) -> bool {
+            true
+        }
     }
 
     fn lesson(kind: Kind, line: u32) -> Lesson {
@@ -172,7 +180,7 @@ mod tests {
     #[case::never(Kind::Correctness, Priority::P0, Priority::P0)]
     #[case::it_may_be_a_secret(Kind::HardcodedConfiguration, Priority::P1, Priority::P1)]
     fn what_is_always_dismissed_goes_a_step_lower(#[case] kind: Kind, #[case] from: Priority, #[case] to: Priority) {
-        let source = Parsers::default().parse("a.py", crate::provider::builtin::language::Language::Python, b"x\n");
+        let source = Parsers::default().parse("a.py", Language::Python, b"x\n");
         let mut smells = [Smell { priority: from, ..lesson(kind, 1).into_smell() }];
         lower(&Taught(kind), &source.expect("parses"), &mut smells);
         assert_eq!(smells[0].priority, to);

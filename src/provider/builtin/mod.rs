@@ -88,10 +88,6 @@ impl Builtin {
         Self { lessons, ..self }
     }
 
-    pub fn is_taught(&self) -> bool {
-        self.lessons.is_some()
-    }
-
     pub fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -11,7 +11,7 @@ use super::language::Language;
 pub type NodeIndex = usize;
 
 /// One syntax node, named or not. The children of node `i` start at `i + 1`; the next sibling is at `end_index`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
     pub kind: u16,
     /// The field the node fills in its parent; 0 for none.

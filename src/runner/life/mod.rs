@@ -190,7 +190,10 @@ impl<'a> Settling<'a> {
                 }
                 let recheck =
                     recheck.get_or_insert_with(|| Recheck::new(&self.runner.settings.smells, self.runner.lessons()));
-                match recheck.ask((path, || ground.content(path)), known.kind, (*lines, known.lines.count())) {
+                // What cannot be read again was raised for no pattern that is known.
+                let raised_by = || self.runner.store.finding_in(&self.view, &known.id).ok().flatten()?.pattern;
+                let problem = (*lines, known.lines.count());
+                match recheck.ask((path, || ground.content(path)), known.kind, problem, raised_by) {
                     Answer::StillThere(lines) => (Some(Seen::StillThere), moved(path, lines)),
                     Answer::NotThere => (Some(Seen::NotRaised), None),
                     Answer::Unknown => (None, None),

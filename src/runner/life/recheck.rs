@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::domain::{Kind, LineRange};
+use crate::domain::{Kind, LineRange, PatternId};
 use crate::policy::took_the_place;
 use crate::provider::builtin::Builtin;
+use crate::provider::builtin::language::Language;
 use crate::provider::builtin::lessons::Lessons;
 use crate::provider::builtin::limits::Limits;
 use crate::provider::builtin::source::Parsers;
@@ -17,8 +18,15 @@ use crate::provider::builtin::source::Parsers;
 /// The smells of the files that were asked about.
 pub(super) struct Recheck {
     builtin: Option<Builtin>,
+    lessons: Option<Arc<dyn Lessons>>,
     parsers: Parsers,
-    files: HashMap<String, Option<Vec<(Kind, LineRange)>>>,
+    files: HashMap<String, Option<Smells>>,
+}
+
+/// Of one file.
+struct Smells {
+    language: Language,
+    found: Vec<(Kind, LineRange)>,
 }
 
 /// What came of asking.
@@ -27,7 +35,7 @@ pub(super) enum Answer {
     /// Here.
     StillThere(LineRange),
     NotThere,
-    /// The file cannot be read any more.
+    /// The file cannot be read any more, or nobody looks for the problem any more.
     Unknown,
 }
 
@@ -35,19 +43,21 @@ impl Recheck {
     /// With thresholds, as TOML, and what was learned.
     pub fn new(smells: &str, lessons: Option<Arc<dyn Lessons>>) -> Self {
         let limits = Limits::layered([("the settings in force", smells)]);
-        let builtin = limits.ok().map(|limits| Builtin::new(limits).taught(lessons));
-        Self { builtin, parsers: Parsers::default(), files: HashMap::new() }
+        let builtin = limits.ok().map(|limits| Builtin::new(limits).taught(lessons.clone()));
+        Self { builtin, lessons, parsers: Parsers::default(), files: HashMap::new() }
     }
 
     /// Whether a problem of `kind`, that was `was` lines long, is still at `lines` of a file, or where its code is now.
+    /// `raised_by` says for which pattern it was raised; it is asked when the problem is not seen.
     pub fn ask(
         &mut self,
         (path, text): (&str, impl FnOnce() -> Option<Vec<u8>>),
         kind: Kind,
         (lines, was): (LineRange, u32),
+        raised_by: impl FnOnce() -> Option<PatternId>,
     ) -> Answer {
         // Only what was learned raises other kinds; without it there is nobody to ask.
-        if !Kind::SMELLS.contains(&kind) && !self.builtin.as_ref().is_some_and(Builtin::is_taught) {
+        if !Kind::SMELLS.contains(&kind) && self.lessons.is_none() {
             return Answer::Unknown;
         }
         if !self.files.contains_key(path) {
@@ -55,23 +65,31 @@ impl Recheck {
             self.files.insert(path.to_owned(), smells);
         }
         match self.files.get(path) {
-            Some(Some(smells)) => {
-                let mut there = smells.iter().filter(|(found, at)| *found == kind && took_the_place(lines, was, *at));
-                there.next().map_or(Answer::NotThere, |(_, at)| Answer::StillThere(*at))
+            Some(Some(Smells { language, found })) => {
+                let mut there = found.iter().filter(|(found, at)| *found == kind && took_the_place(lines, was, *at));
+                let knows =
+                    |pattern: PatternId| self.lessons.as_ref().is_some_and(|all| all.knows(*language, &pattern));
+                match there.next() {
+                    Some((_, at)) => Answer::StillThere(*at),
+                    // A pattern that somebody muted or forgot since finds nothing, whatever the code is.
+                    None if raised_by().is_none_or(knows) => Answer::NotThere,
+                    None => Answer::Unknown,
+                }
             }
             _ => Answer::Unknown,
         }
     }
 
-    fn smells(&mut self, path: &str, text: &[u8]) -> Option<Vec<(Kind, LineRange)>> {
+    fn smells(&mut self, path: &str, text: &[u8]) -> Option<Smells> {
         let (builtin, parsers) = (self.builtin.as_ref()?, &mut self.parsers);
         // As in a review: a file that makes the analysis panic costs this file and nothing else.
         match catch_unwind(AssertUnwindSafe(|| builtin.analyze_file(parsers, path, text))) {
             Ok(report) => {
-                let smells = report.ok()?.smells;
-                Some(
-                    smells.iter().map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect(),
-                )
+                let report = report.ok()?;
+                let places = report.smells.iter();
+                let found =
+                    places.map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect();
+                Some(Smells { language: report.language, found })
             }
             Err(_) => {
                 self.parsers = Parsers::default();

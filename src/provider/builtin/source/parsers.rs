@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use tree_sitter::{ParseOptions, Parser, Tree, TreeCursor};
+use tree_sitter::{InputEdit, ParseOptions, Parser, Point, Tree, TreeCursor};
 
 use super::allowance;
 use super::{Node, Source};
@@ -23,20 +23,46 @@ impl Parsers {
     /// [`Unread::TooComplex`] when the grammar gives up, which takes a file that was made for it: the work and the
     /// memory for a file are bounded by its size. 4 GiB are too complex as well.
     pub fn parse<'a>(&mut self, path: &'a str, language: Language, text: &'a [u8]) -> Result<Source<'a>, Unread> {
-        u32::try_from(text.len()).map_err(|_| Unread::TooComplex)?;
-        let worker = self.0.take().map_or_else(Worker::start, Ok).map_err(|_| Unread::Failed)?;
-        match worker.parse(language, text) {
-            Answer::Nodes(nodes) => {
-                self.0 = Some(worker);
-                Ok(Source::new(path, language, text, nodes))
-            }
-            Answer::TooComplex => {
-                self.0 = Some(worker);
-                Err(Unread::TooComplex)
-            }
-            Answer::Stopped => Err(Unread::TooComplex),
-            Answer::Gone => Err(Unread::Failed),
+        let [nodes] = self.nodes(language, [text])?;
+        Ok(Source::new(path, language, text, nodes))
+    }
+
+    /// Parses a file before and after an edit, the second time with what the first tree tells of the unchanged rest:
+    /// what comes out is as from [`Parsers::parse`].
+    ///
+    /// # Errors
+    /// As [`Parsers::parse`], for either side.
+    pub fn parse_pair<'a>(
+        &mut self,
+        language: Language,
+        before: &'a [u8],
+        after: &'a [u8],
+    ) -> Result<[Source<'a>; 2], Unread> {
+        let [old, new] = self.nodes(language, [before, after])?;
+        Ok([Source::new("", language, before, old), Source::new("", language, after, new)])
+    }
+
+    /// The nodes of a file's versions.
+    fn nodes<const N: usize>(&mut self, language: Language, versions: [&[u8]; N]) -> Result<[Vec<Node>; N], Unread> {
+        if versions.iter().any(|text| u32::try_from(text.len()).is_err()) {
+            return Err(Unread::TooComplex);
         }
+        let worker = self.0.take().map_or_else(Worker::start, Ok).map_err(|_| Unread::Failed)?;
+        let _ = worker.texts.send((language, versions.map(Arc::from).into()));
+        let mut found = [const { Vec::new() }; N];
+        for nodes in &mut found {
+            match worker.answers.recv().unwrap_or(Answer::Gone) {
+                Answer::Nodes(read) => *nodes = read,
+                Answer::TooComplex => {
+                    self.0 = Some(worker);
+                    return Err(Unread::TooComplex);
+                }
+                Answer::Stopped => return Err(Unread::TooComplex),
+                Answer::Gone => return Err(Unread::Failed),
+            }
+        }
+        self.0 = Some(worker);
+        Ok(found)
     }
 }
 
@@ -46,11 +72,14 @@ const STACK: usize = 64 << 20;
 /// A thread with a parser for each language. It may be stopped in the midst of a text and is then of no use any more;
 /// otherwise it ends with this.
 struct Worker {
-    texts: Sender<(Language, Arc<[u8]>)>,
+    texts: Sender<(Language, Versions)>,
     answers: Receiver<Answer>,
 }
 
-/// What became of a text.
+/// A file's versions, of which each is parsed with the tree of the one before.
+type Versions = Box<[Arc<[u8]>]>;
+
+/// What became of a version; none of those behind one that is too complex is looked at.
 enum Answer {
     Nodes(Vec<Node>),
     TooComplex,
@@ -63,7 +92,7 @@ enum Answer {
 impl Worker {
     fn start() -> std::io::Result<Self> {
         allowance::install();
-        let (texts, todo) = channel::<(Language, Arc<[u8]>)>();
+        let (texts, todo) = channel::<(Language, Versions)>();
         let (answer, answers) = channel();
         std::thread::Builder::new().name("parser".to_owned()).stack_size(STACK).spawn(move || {
             let stopped = answer.clone();
@@ -71,20 +100,21 @@ impl Worker {
                 let _ = stopped.send(Answer::Stopped);
             });
             let mut grammars: [Option<Grammar>; Language::ALL.len()] = Default::default();
-            for (language, text) in todo {
+            for (language, versions) in todo {
                 let grammar = grammars[language.index()].get_or_insert_with(|| Grammar::new(language));
-                let nodes = grammar.nodes(&text, Allowed::for_bytes(text.len()));
-                if answer.send(nodes.map_or(Answer::TooComplex, Answer::Nodes)).is_err() {
-                    break;
+                let mut last: Option<(&[u8], Tree)> = None;
+                for text in &versions {
+                    let Some(tree) = grammar.version(text, last.take()) else {
+                        let _ = answer.send(Answer::TooComplex);
+                        break;
+                    };
+                    // Whoever asked may have ended: then so does the list of texts.
+                    let _ = answer.send(Answer::Nodes(grammar.flat(text, &tree)));
+                    last = Some((text, tree));
                 }
             }
         })?;
         Ok(Self { texts, answers })
-    }
-
-    fn parse(&self, language: Language, text: &[u8]) -> Answer {
-        let sent = self.texts.send((language, text.into()));
-        sent.ok().and_then(|()| self.answers.recv().ok()).unwrap_or(Answer::Gone)
     }
 }
 
@@ -127,14 +157,32 @@ impl Grammar {
         Self { parser, named }
     }
 
-    /// The nodes of a text, within what is allowed; on this thread from now on nothing else is.
-    fn nodes(&mut self, text: &[u8], allowed: Allowed) -> Option<Vec<Node>> {
-        allowance::grant(allowed.bytes);
-        let tree = self.tree(text, allowed.steps)?;
-        Some(flatten(&mut tree.walk(), &self.named, text.len() / 3))
+    /// The tree of a text, within what its size allows, by the tree of the text `before` it if there is one. What a
+    /// parser makes of a mistake may depend on what it has read: such trees are neither used nor made so.
+    fn version(&mut self, text: &[u8], before: Option<(&[u8], Tree)>) -> Option<Tree> {
+        let allowed = Allowed::for_bytes(text.len());
+        if let Some((old, mut tree)) = before.filter(|(_, tree)| !tree.root_node().has_error()) {
+            tree.edit(&difference(old, text));
+            // Both trees are there at once: what is asked for is added to what the first one took.
+            let again = self.tree(text, Some(&tree), allowed.steps).filter(|tree| !tree.root_node().has_error());
+            if again.is_some() {
+                return again;
+            }
+        }
+        self.anew(text, allowed)
     }
 
-    fn tree(&mut self, text: &[u8], allowed_steps: u64) -> Option<Tree> {
+    /// The tree of a text by itself; on this thread from now on nothing more is allowed.
+    fn anew(&mut self, text: &[u8], allowed: Allowed) -> Option<Tree> {
+        allowance::grant(allowed.bytes);
+        self.tree(text, None, allowed.steps)
+    }
+
+    fn flat(&self, text: &[u8], tree: &Tree) -> Vec<Node> {
+        flatten(&mut tree.walk(), &self.named, text.len() / 3)
+    }
+
+    fn tree(&mut self, text: &[u8], old: Option<&Tree>, allowed_steps: u64) -> Option<Tree> {
         let steps = Cell::new(0u64);
         let mut read = |at: usize, _| {
             steps.set(steps.get() + 1);
@@ -148,12 +196,32 @@ impl Grammar {
             }
         };
         let options = ParseOptions::new().progress_callback(&mut look);
-        let tree = self.parser.parse_with_options(&mut read, None, Some(options));
+        let tree = self.parser.parse_with_options(&mut read, old, Some(options));
         if tree.is_none() {
             // Otherwise it would go on with this text the next time.
             self.parser.reset();
         }
         tree
+    }
+}
+
+/// The edit that makes `new` of `old`: from the first byte that differs to the last.
+fn difference(old: &[u8], new: &[u8]) -> InputEdit {
+    let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
+    let same = ends.take_while(|(old, new)| old == new).count();
+    let position = |text: &[u8], at: usize| {
+        let (rows, line) = (memchr::memchr_iter(b'\n', &text[..at]).count(), memchr::memrchr(b'\n', &text[..at]));
+        Point::new(rows, at - line.map_or(0, |end| end + 1))
+    };
+    let (old_end, new_end) = (old.len() - same, new.len() - same);
+    InputEdit {
+        start_byte: start,
+        old_end_byte: old_end,
+        new_end_byte: new_end,
+        start_position: position(old, start),
+        old_end_position: position(old, old_end),
+        new_end_position: position(new, new_end),
     }
 }
 
@@ -197,6 +265,8 @@ fn flatten(cursor: &mut TreeCursor<'_>, named: &[bool], expected: usize) -> Vec<
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn grammar(language: Language) -> Grammar {
@@ -204,18 +274,22 @@ mod tests {
         Grammar::new(language)
     }
 
+    fn nodes(grammar: &mut Grammar, text: &[u8], allowed: Allowed) -> Option<Vec<Node>> {
+        grammar.anew(text, allowed).map(|tree| grammar.flat(text, &tree))
+    }
+
     #[test]
     fn steps_are_bounded_and_the_parser_is_fit_afterwards() {
         let mut bash = grammar(Language::Bash);
         let code = "f() { echo \"$1\"; }\n".repeat(2_000);
         let allowed = Allowed::for_bytes(code.len());
-        assert!(bash.nodes(code.as_bytes(), Allowed { steps: 20, ..allowed }).is_none());
-        let nodes = bash.nodes(code.as_bytes(), allowed).expect("ordinary code");
-        assert_eq!(nodes.iter().skip(1).filter(|node| node.parent == 0).count(), 2_000);
+        assert!(nodes(&mut bash, code.as_bytes(), Allowed { steps: 20, ..allowed }).is_none());
+        let read = nodes(&mut bash, code.as_bytes(), allowed).expect("ordinary code");
+        assert_eq!(read.iter().skip(1).filter(|node| node.parent == 0).count(), 2_000);
         // The scanner of this grammar looks ahead to the end from every one of these.
         let hostile = format!("a{}\n", ".b(1)".repeat(20_000));
-        assert!(bash.nodes(hostile.as_bytes(), Allowed::for_bytes(hostile.len())).is_none());
-        assert!(bash.nodes(b"", Allowed::for_bytes(0)).is_some());
+        assert!(nodes(&mut bash, hostile.as_bytes(), Allowed::for_bytes(hostile.len())).is_none());
+        assert!(nodes(&mut bash, b"", Allowed::for_bytes(0)).is_some());
     }
 
     #[test]
@@ -223,8 +297,8 @@ mod tests {
         let mut java = grammar(Language::Java);
         let code = format!("class A {{ {} }}\n", "void f() { g(1); }\n".repeat(2_000));
         let allowed = Allowed::for_bytes(code.len());
-        assert!(java.nodes(code.as_bytes(), Allowed { bytes: 1 << 20, ..allowed }).is_none());
-        assert!(java.nodes(code.as_bytes(), allowed).is_some());
+        assert!(nodes(&mut java, code.as_bytes(), Allowed { bytes: 1 << 20, ..allowed }).is_none());
+        assert!(nodes(&mut java, code.as_bytes(), allowed).is_some());
     }
 
     /// Each of these takes gigabytes or minutes without a bound, most of them between two looks at what was spent.
@@ -245,6 +319,52 @@ mod tests {
             let read = parsers.parse("a", language, text.as_bytes());
             assert_eq!(read.err(), Some(Unread::TooComplex), "{language:?} {unit:?}");
             assert!(parsers.parse("a", language, b"x").is_ok(), "{language:?} after {unit:?}");
+        }
+    }
+
+    /// Pieces of code, whole ones and broken ones, of which a file is put together.
+    const PIECES: &[(Language, &[&str])] = &[
+        (
+            Language::Rust,
+            &["fn f(a: &str) -> u8 { g(a)? }\n", "/* c */ ", "mod m {\n", "}\n", "r#\"s\"#;", "x < y > (z);", "é"],
+        ),
+        (
+            Language::Python,
+            &["def f(a):\n", "    return a\n", "\tx = 'é'\n", "f'''{a", "'''\n", "if a:\n  b()\n", "# c\n"],
+        ),
+        (
+            Language::Java,
+            &["class A { int f() { return 1; } }\n", "a < b > c;", "{", "}\n", "\"\"\"", "(T) -x;", "// é\n"],
+        ),
+        (
+            Language::Cpp,
+            &["template <class T> T f(T a) { return a; }\n", "a * b;\n", "#if X\n", "#endif\n", "R\"(", ")\";", "}"],
+        ),
+        (Language::Ruby, &["def f a\n", "end\n", "x = <<~A\n", "A\n", "f %w(a b)\n", "a /b/ c\n", "\"#{a\"\n"]),
+        (Language::JavaScript, &["f(`a${b}`);\n", "const x = <a>b</a>\n", "a\n/b/g\n", "{", "}\n", "return\nx", "'"]),
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Whatever was edited: what the first tree tells changes nothing.
+        #[test]
+        fn a_pair_is_parsed_as_two_files_are(
+            pieces in proptest::collection::vec(0usize..7, 0..40),
+            edit in (0usize..600, 0usize..30, 0usize..7),
+        ) {
+            let (mut together, mut apart) = (Parsers::default(), Parsers::default());
+            for (language, texts) in PIECES {
+                let before: Vec<u8> = pieces.iter().flat_map(|&piece| texts[piece].bytes()).collect();
+                let start = edit.0.min(before.len());
+                let end = (start + edit.1).min(before.len());
+                let after = [&before[..start], texts[edit.2].as_bytes(), &before[end..]].concat();
+                for (old, new) in [(&before, &after), (&after, &before)] {
+                    let pair = together.parse_pair(*language, old, new).expect("parses");
+                    let alone = apart.parse("", *language, new).expect("parses");
+                    prop_assert_eq!(&pair[1].nodes, &alone.nodes, "{:?}", language);
+                }
+            }
         }
     }
 

@@ -1,4 +1,8 @@
+use super::change::MOST_MONTHS;
 use super::*;
+use crate::domain::Kind;
+use crate::knowledge::form::Form;
+use crate::knowledge::pattern::{Count, EditKind, Evidence, Month, Origin, Stance};
 use crate::knowledge::test_support::{at, pattern};
 
 const PYTHON: Language = Language::Python;
@@ -38,6 +42,10 @@ fn the_one(cache: &Cache) -> Pattern {
     let patterns = learned(cache);
     assert_eq!(patterns.len(), 1, "{patterns:#?}");
     patterns[0].clone()
+}
+
+fn happened_to(pattern: &PatternId, outcome: Outcome, source: String) -> Happened {
+    Happened { language: PYTHON, pattern: pattern.clone(), stance: Stance::Mistake, outcome, source }
 }
 
 fn from_elsewhere(broken: &str, origin: &str, frequency: u32) -> (Language, Pattern) {
@@ -96,15 +104,12 @@ fn the_opposite_is_a_failure() {
 fn outcomes_count_once_and_by_month() {
     let (_home, cache) = cache();
     cache.learn(&[seen("commit 1")], at(0)).expect("learned");
-    let happened = |outcome, source: &str| Happened {
-        language: PYTHON,
-        pattern: the_one(&cache).id,
-        outcome,
-        source: source.to_owned(),
-    };
+    let happened = |outcome, source: &str| happened_to(&the_one(&cache).id, outcome, source.to_owned());
     let all = [happened(Outcome::Success, "f 1"), happened(Outcome::Success, "f 1"), happened(Outcome::Failure, "f 2")];
     assert_eq!(cache.record_outcomes(&all, at(0)).expect("recorded"), 2);
     assert_eq!(cache.record_outcomes(&[happened(Outcome::Success, "f 3")], at(40)).expect("recorded"), 1);
+    let other = Happened { stance: Stance::FalseAlarm, ..happened(Outcome::Success, "f 5") };
+    assert_eq!(cache.record_outcomes(&[other], at(0)).expect("recorded"), 0, "it is no false alarm");
     let unknown = Happened { pattern: PatternId::of("python", "a", "b"), ..happened(Outcome::Success, "f 4") };
     assert_eq!(cache.record_outcomes(&[unknown], at(40)).expect("recorded"), 0);
     let one = the_one(&cache);
@@ -121,7 +126,7 @@ fn months_are_kept_for_two_years() {
     let id = the_one(&cache).id;
     for month in 0..30 {
         let source = format!("f {month}");
-        let happened = Happened { language: PYTHON, pattern: id.clone(), outcome: Outcome::Success, source };
+        let happened = happened_to(&id, Outcome::Success, source);
         cache.record_outcomes(&[happened], at(month * 31)).expect("recorded");
     }
     let one = the_one(&cache);

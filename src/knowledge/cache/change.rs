@@ -1,0 +1,309 @@
+//! What learning, outcomes and imports do to one language's patterns. Nothing here reads or writes a file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::MOST_PATTERNS;
+use crate::domain::{Kind, PatternId, Time, content_hash, word_enum};
+use crate::knowledge::document::Document;
+use crate::knowledge::form::Form;
+use crate::knowledge::metrics::{self, Event};
+use crate::knowledge::pattern::{Count, EditKind, Evidence, MAX_ORIGINS, Month, Origin, Pattern, Stance};
+use crate::knowledge::{base, group, rank, words};
+use crate::provider::builtin::language::Language;
+
+/// Months of which outcomes are kept. Own: two years.
+pub(super) const MOST_MONTHS: usize = 24;
+
+word_enum!(
+    /// What became of a finding that was raised because of a pattern.
+    Outcome {
+        /// It was addressed; of a false alarm: dismissed.
+        Success = "success",
+        /// It was dismissed; of a false alarm: addressed.
+        Failure = "failure",
+    }
+);
+
+/// Something that teaches a pattern.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    pub language: Language,
+    pub stance: Stance,
+    pub broken: Form,
+    /// Empty for a false alarm.
+    pub fixed: Form,
+    pub edit: EditKind,
+    /// Of the finding, or what one would be raised as.
+    pub kind: Kind,
+    pub evidence: Evidence,
+    /// The commit, fix or finding that taught it, by its id. It counts once for a pattern; only a salted digest is kept.
+    pub source: String,
+    /// When that was.
+    pub at: Time,
+}
+
+/// An outcome of a pattern.
+#[derive(Debug, Clone)]
+pub struct Happened {
+    pub language: Language,
+    pub pattern: PatternId,
+    /// What the pattern has to be: one of the same forms that is the other is not meant.
+    pub stance: Stance,
+    pub outcome: Outcome,
+    /// The finding, by its id. It counts once for a pattern and an outcome.
+    pub source: String,
+}
+
+/// What came of learning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Learned {
+    /// Patterns that were not known.
+    pub new: usize,
+    /// Observations of known ones.
+    pub again: usize,
+    /// Observations that had been counted before.
+    pub counted: usize,
+    /// Of patterns that somebody does not want to have.
+    pub forgotten: usize,
+    /// Of forms that the gate does not let through.
+    pub refused: usize,
+    /// Patterns that had to go.
+    pub evicted: usize,
+}
+
+impl std::ops::AddAssign for Learned {
+    fn add_assign(&mut self, more: Self) {
+        self.new += more.new;
+        self.again += more.again;
+        self.counted += more.counted;
+        self.forgotten += more.forgotten;
+        self.refused += more.refused;
+        self.evicted += more.evicted;
+    }
+}
+
+/// What came of merging patterns from elsewhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Merged {
+    pub new: usize,
+    /// Known ones of which more is known now.
+    pub more: usize,
+    pub unchanged: usize,
+    pub forgotten: usize,
+    /// They say the opposite of what is known here.
+    pub contradicted: usize,
+    pub evicted: usize,
+}
+
+/// One language's file while the lock is held.
+pub(super) struct Change<'a> {
+    pub document: Document,
+    pub language: Language,
+    /// Of this machine.
+    pub origin: &'a str,
+    pub now: Time,
+    pub lines: Vec<metrics::Line>,
+    pub is_changed: bool,
+}
+
+impl Change<'_> {
+    fn base(&self, id: &PatternId) -> Option<&'static Pattern> {
+        base::patterns(self.language).iter().find(|pattern| pattern.id == *id)
+    }
+
+    pub fn is_known(&self, id: &PatternId) -> bool {
+        self.document.patterns.contains_key(id) || self.document.forgotten.contains_key(id) || self.base(id).is_some()
+    }
+
+    /// The pattern as it is kept here; one of the base begins without its curated count, which is added at each read.
+    pub fn entry(&mut self, id: &PatternId) -> Option<&mut Pattern> {
+        if self.document.forgotten.contains_key(id) {
+            return None;
+        }
+        if !self.document.patterns.contains_key(id)
+            && let Some(curated) = self.base(id)
+        {
+            self.document.patterns.insert(id.clone(), Pattern { counts: BTreeMap::new(), ..curated.clone() });
+        }
+        self.document.patterns.get_mut(id)
+    }
+
+    /// Something happened to a pattern: the file is to be written.
+    pub fn note(&mut self, event: Event, id: &PatternId, count: u32) {
+        self.is_changed = true;
+        let language = self.language.name();
+        // One line says that it was seen a thousand times.
+        match self.lines.last_mut().filter(|line| line.event == event && line.pattern == *id) {
+            Some(line) => line.count = line.count.saturating_add(count),
+            None => self.lines.push(metrics::Line {
+                at: self.now,
+                event,
+                language: language.to_owned(),
+                pattern: id.clone(),
+                count,
+            }),
+        }
+    }
+
+    /// Whether this is the first time that a source says this of a pattern. The digest is salted with this machine's id:
+    /// it does not tell others which commits were seen.
+    fn is_first(&mut self, what: &str, source: &str, id: &PatternId) -> bool {
+        let parts = [self.origin.as_bytes(), what.as_bytes(), source.as_bytes(), id.as_str().as_bytes()];
+        let digest = u64::from_str_radix(&content_hash(parts)[..16], 16).unwrap_or_default();
+        self.document.note(digest)
+    }
+
+    fn count(&mut self, id: &PatternId) -> Option<&mut Count> {
+        let origin = self.origin.to_owned();
+        let counts = &mut self.entry(id)?.counts;
+        // Room is made for this machine's own count: whoever counted least goes.
+        if counts.len() >= MAX_ORIGINS && !counts.contains_key(&origin) {
+            let least = counts.iter().min_by_key(|(_, count)| count.frequency).map(|(name, _)| name.clone());
+            least.map(|name| counts.remove(&name));
+        }
+        Some(counts.entry(origin).or_default())
+    }
+
+    pub fn learn(&mut self, observation: &Observation, learned: &mut Learned) {
+        let name = self.language.name();
+        let (broken, fixed) = (observation.broken.to_string(), observation.fixed.to_string());
+        let id = PatternId::of(name, &broken, &fixed);
+        if self.document.forgotten.contains_key(&id) {
+            learned.forgotten += 1;
+            return;
+        }
+        if !self.is_first("seen", &observation.source, &id) {
+            learned.counted += 1;
+            return;
+        }
+        let Observation { stance, edit, kind, evidence, at, .. } = *observation;
+        let event = match self.entry(&id) {
+            Some(known) if known.stance != stance => Event::Contradicted,
+            Some(known) => {
+                known.saw(at);
+                known.relate(kind);
+                known.evidence = rank::stronger(known.evidence, evidence);
+                Event::Seen
+            }
+            None => {
+                let (description, instruction) = (
+                    words::description(stance, edit, kind, &observation.broken, &observation.fixed),
+                    words::instruction(stance, edit, kind, &observation.broken, &observation.fixed),
+                );
+                let pattern = Pattern {
+                    id: id.clone(),
+                    language: name.to_owned(),
+                    stance,
+                    edit,
+                    kind,
+                    description,
+                    broken,
+                    fixed,
+                    instruction,
+                    evidence,
+                    origin: Origin::Learned,
+                    counts: BTreeMap::new(),
+                    first_seen: at,
+                    last_seen: at,
+                    last_matched: None,
+                    months: BTreeMap::new(),
+                    related: Vec::new(),
+                    group: None,
+                    muted: false,
+                };
+                self.document.patterns.insert(id.clone(), pattern);
+                Event::Learned
+            }
+        };
+        if let Some(count) = self.count(&id) {
+            match event {
+                // The opposite was seen: for the one that is known this is a failure.
+                Event::Contradicted => count.failures = count.failures.saturating_add(1),
+                _ => count.frequency = count.frequency.saturating_add(1),
+            }
+        }
+        *(if event == Event::Learned { &mut learned.new } else { &mut learned.again }) += 1;
+        self.note(event, &id, 1);
+    }
+
+    pub fn record(&mut self, happened: &Happened) -> bool {
+        let id = &happened.pattern;
+        let is_meant = self.entry(id).is_some_and(|pattern| pattern.stance == happened.stance);
+        if !is_meant || !self.is_first(happened.outcome.word(), &happened.source, id) {
+            return false;
+        }
+        let month = self.now.strftime("%Y-%m").to_string();
+        if let Some(pattern) = self.entry(id) {
+            let month: &mut Month = pattern.months.entry(month).or_default();
+            match happened.outcome {
+                Outcome::Success => month.successes = month.successes.saturating_add(1),
+                Outcome::Failure => month.failures = month.failures.saturating_add(1),
+            }
+            while pattern.months.len() > MOST_MONTHS {
+                pattern.months.pop_first();
+            }
+        }
+        if let Some(count) = self.count(id) {
+            match happened.outcome {
+                Outcome::Success => count.successes = count.successes.saturating_add(1),
+                Outcome::Failure => count.failures = count.failures.saturating_add(1),
+            }
+        }
+        let event = match happened.outcome {
+            Outcome::Success => Event::Succeeded,
+            Outcome::Failure => Event::Failed,
+        };
+        self.note(event, id, 1);
+        true
+    }
+
+    pub fn merge(&mut self, theirs: &Pattern, merged: &mut Merged) {
+        let id = &theirs.id;
+        if self.document.forgotten.contains_key(id) {
+            merged.forgotten += 1;
+            return;
+        }
+        let was_there = self.document.patterns.contains_key(id);
+        match self.entry(id) {
+            Some(known) if known.stance != theirs.stance => merged.contradicted += 1,
+            Some(known) => {
+                let before = known.clone();
+                known.absorb(theirs);
+                if *known == before {
+                    merged.unchanged += 1;
+                    return;
+                }
+                *(if was_there { &mut merged.more } else { &mut merged.new }) += 1;
+                self.note(Event::Imported, id, 1);
+            }
+            None => {
+                self.document.patterns.insert(id.clone(), theirs.clone());
+                merged.new += 1;
+                self.note(Event::Imported, id, 1);
+            }
+        }
+    }
+
+    /// Takes out what says nothing more than the base does and what there is no room for, and groups the rest.
+    pub fn tidy(&mut self) -> usize {
+        let says_nothing = |pattern: &Pattern| {
+            pattern.origin == Origin::Base
+                && pattern.counts.is_empty()
+                && !pattern.muted
+                && pattern.last_matched.is_none()
+        };
+        self.document.patterns.retain(|_, pattern| !says_nothing(pattern));
+        let evicted: Vec<PatternId> = rank::evicted(self.document.patterns.values(), self.now, MOST_PATTERNS)
+            .into_iter()
+            .map(|pattern| pattern.id.clone())
+            .collect();
+        for id in &evicted {
+            self.document.patterns.remove(id);
+            self.note(Event::Evicted, id, 1);
+        }
+        group::regroup(&mut self.document.patterns);
+        evicted.len()
+    }
+}

@@ -1,0 +1,95 @@
+//! Real edits of other repositories, their paths with a colon between, and so many of the newest commits of each; a folder
+//! of CodRep's layout stands for a repository, too:
+//! ```text
+//! REVDECK_LEAK_REPOS=~/src/a:~/src/b.git:~/codrep/Datasets REVDECK_LEAK_COMMITS=5000 \
+//!     cargo test --release --lib knowledge::privacy::corpus -- --ignored --nocapture
+//! ```
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::kept::Kept;
+use super::{Allowed, Tally, assert_pair_is_two_files, assert_sites_pass};
+use crate::git::Repo;
+use crate::knowledge::abstraction::{edits, places};
+use crate::knowledge::evaluate::cases::{Cases, Part};
+use crate::knowledge::mine;
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::Parsers;
+
+/// Observations that are learned at once.
+const AT_ONCE: usize = 5_000;
+
+struct Corpus {
+    allowed: Allowed,
+    parsers: Parsers,
+    tally: Tally,
+    kept: Kept,
+    learning: Duration,
+    files: usize,
+}
+
+impl Corpus {
+    fn file(&mut self, language: Language, before: &[u8], after: &[u8]) {
+        let start = Instant::now();
+        let learned = edits(&mut self.parsers, language, before, after);
+        self.learning += start.elapsed();
+        self.files += 1;
+        assert_pair_is_two_files(&mut self.parsers, language, before, after);
+        self.tally.take(&self.allowed, language, [before, after], &learned);
+        let source = self.parsers.parse("", language, before);
+        let lines = learned.iter().map(|edit| edit.lines).step_by(4).take(3);
+        self.kept.take(language, &learned, source.iter().flat_map(|source| places(source, lines.clone()).flatten()));
+        if self.kept.waiting() >= AT_ONCE {
+            self.kept.learn(&self.allowed);
+        }
+    }
+
+    fn repository(&mut self, repo: &Repo, commits: usize) {
+        mine::fixed_files(repo, commits, &mut |file| self.file(file.language, &file.before, &file.after))
+            .expect("a history");
+        let head = repo.resolve_commit("HEAD").expect("a commit");
+        for file in repo.tree_files(&head).expect("files").into_iter().step_by(37).take(100) {
+            let text = repo.blob(&file.blob).expect("a blob");
+            assert_sites_pass(&self.allowed, &mut self.parsers, &file.path, &text);
+        }
+    }
+
+    fn folder(&mut self, path: &Path) {
+        let cases = Cases::of_folder(path, Language::Java, Part::Test).expect("CodRep's layout");
+        for case in cases.earlier().chain(cases.later()).filter_map(|number| cases.read(number)) {
+            self.file(case.language, &case.before, &case.after);
+        }
+    }
+}
+
+#[test]
+#[ignore = "takes repositories from REVDECK_LEAK_REPOS"]
+#[allow(clippy::print_stdout)]
+fn corpus() {
+    let repos = std::env::var("REVDECK_LEAK_REPOS").expect("REVDECK_LEAK_REPOS names repositories");
+    let commits =
+        std::env::var("REVDECK_LEAK_COMMITS").map_or(2_000, |text| text.parse().expect("a number of commits"));
+    let (allowed, tally, kept) = (Allowed::new(), Tally::default(), Kept::new());
+    let mut corpus = Corpus { allowed, parsers: Parsers::default(), tally, kept, learning: Duration::ZERO, files: 0 };
+    for path in repos.split(':').map(Path::new) {
+        let before = (corpus.tally.edits, corpus.files, corpus.learning);
+        match Repo::discover(path) {
+            Ok(repo) => corpus.repository(&repo, commits),
+            Err(_) => corpus.folder(path),
+        }
+        let (edits, files) = (corpus.tally.edits - before.0, corpus.files - before.1);
+        let seconds = (corpus.learning - before.2).as_secs_f64();
+        println!("{}: {files} files, {edits} edits in {seconds:.1} s", path.display());
+    }
+    corpus.kept.end(&corpus.allowed);
+    let Corpus { tally, kept, .. } = &corpus;
+    let Tally { edits, forms, distinct, again, by_kind, leaks } = tally;
+    println!("{edits} edits, {forms} pairs of forms, {} different ones, {} leaks", distinct.len(), leaks.len());
+    println!("{} texts of stores and exports read, {} leaks in them and in hints", kept.read, kept.leaks.len());
+    println!("{by_kind:?}");
+    println!("{} are seen more than once", again.values().filter(|count| **count > 1).count());
+    assert!(*edits >= 10_000, "{edits} edits; the promise is about 10,000");
+    tally.assert_nothing_leaked();
+    assert_eq!(kept.leaks, [""; 0]);
+}

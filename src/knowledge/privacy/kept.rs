@@ -1,0 +1,267 @@
+//! What is kept, told and given away, read word by word: every file of the store, the hints of a prompt, an export.
+//!
+//! Whatever was learned from, each word has to be a token of a form that may be there, or one of revdeck's own: the keys,
+//! the words of fixed lists, ids, times and the prose that is written down here.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::Allowed;
+use crate::domain::{Kind, MuteAction, PatternId, Time};
+use crate::knowledge::abstraction::LearnedEdit;
+use crate::knowledge::base;
+use crate::knowledge::cache::{Cache, Happened, Observation, Outcome, is_origin};
+use crate::knowledge::exchange;
+use crate::knowledge::form::Form;
+use crate::knowledge::hints::{Changed, hints};
+use crate::knowledge::metrics::Event;
+use crate::knowledge::pattern::{Count, EditKind, Evidence, Origin, Pattern, Stance};
+use crate::knowledge::test_support::at;
+use crate::provider::builtin::language::Language;
+
+const KEYS: &str = "version language patterns forgotten learned id stance edit kind description broken fixed instruction \
+                    evidence origin counts frequency successes failures first_seen last_seen last_matched months related \
+                    group muted at event pattern count";
+/// What descriptions, instructions and hints are written with.
+const PROSE: &str = "Abstract Known Learned Look a abstract alarm alarms and anything argument as became call capitals check \
+                     code condition dismissed do earlier else error false findings fixes for from handling here if in is \
+                     it known look meant missing mistake needed needless not operator out put report reported right seen \
+                     something stand statement take taken the times type unless value was what whether with words wrong";
+/// How often patterns were seen where [`Kept::tell`] has them told, and how often they were right.
+const SEEN: Count = Count { frequency: 777, successes: 77, failures: 0 };
+const FIGURES: [&str; 2] = ["777", "100"];
+
+/// A store with what was learned, and what was found in it that may not be there.
+pub(super) struct Kept {
+    home: tempfile::TempDir,
+    cache: Cache,
+    waiting: Vec<Observation>,
+    sources: usize,
+    /// Texts that were read.
+    pub read: usize,
+    pub leaks: Vec<String>,
+}
+
+impl Kept {
+    pub fn new() -> Self {
+        let home = tempfile::tempdir().expect("a folder");
+        let cache = Cache::open(home.path().join("knowledge_cache"));
+        Self { home, cache, waiting: Vec::new(), sources: 0, read: 0, leaks: Vec::new() }
+    }
+
+    /// Takes in what a file taught: its edits, and places where something was dismissed.
+    pub fn take(&mut self, language: Language, learned: &[LearnedEdit], dismissed: impl IntoIterator<Item = Form>) {
+        self.sources += 1;
+        let observation = |stance, broken, fixed, edit, kind, evidence| Observation {
+            language,
+            stance,
+            broken,
+            fixed,
+            edit,
+            kind,
+            evidence,
+            source: format!("source {}", self.sources),
+            at: at(0),
+        };
+        let mistakes = learned.iter().map(|edit| {
+            let (broken, fixed, kind) = (edit.broken.clone(), edit.fixed.clone(), edit.edit.usual_kind());
+            observation(Stance::Mistake, broken, fixed, edit.edit, kind, Evidence::History)
+        });
+        let alarms = dismissed.into_iter().map(|form| {
+            let (edit, kind) = (EditKind::Other, Kind::MagicNumbers);
+            observation(Stance::FalseAlarm, form, Form::default(), edit, kind, Evidence::Dismissed)
+        });
+        self.waiting.extend(mistakes.chain(alarms).collect::<Vec<_>>());
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Learns what was taken in, and reads all that is kept and told of it.
+    pub fn learn(&mut self, allowed: &Allowed) {
+        self.cache.learn(&std::mem::take(&mut self.waiting), at(1)).expect("learned");
+        self.folder(allowed, &self.home.path().join("knowledge_cache"));
+        let languages: BTreeMap<&str, Language> = Language::ALL.map(|language| (language.name(), language)).into();
+        for &language in languages.values() {
+            for pattern in self.cache.patterns(language).expect("patterns") {
+                if pattern.origin != Origin::Base {
+                    self.tell(allowed, language, pattern);
+                }
+            }
+        }
+    }
+
+    /// As [`Self::learn`], with all that can happen to patterns before, and what is given away.
+    pub fn end(&mut self, allowed: &Allowed) {
+        self.learn(allowed);
+        for language in Language::ALL {
+            let patterns = self.cache.patterns(language).expect("patterns").into_iter();
+            let ids: Vec<PatternId> =
+                patterns.filter(|pattern| pattern.origin != Origin::Base).map(|pattern| pattern.id).take(2).collect();
+            let happened = |outcome| Happened {
+                language,
+                pattern: ids[0].clone(),
+                stance: Stance::Mistake,
+                outcome,
+                source: "a finding".into(),
+            };
+            if let [one, other] = &ids[..] {
+                let outcomes = [Outcome::Success, Outcome::Failure].map(happened);
+                self.cache.record_outcomes(&outcomes, at(2)).expect("recorded");
+                self.cache.matched(language, &ids, at(2)).expect("matched");
+                self.cache.mute(language, std::slice::from_ref(one), MuteAction::Mute, at(2)).expect("muted");
+                self.cache.forget(language, std::slice::from_ref(other), at(2)).expect("forgotten");
+            }
+        }
+        let export = exchange::export(&self.cache, None).expect("an export");
+        self.value(allowed, "export", &export);
+        let (file, other) = (self.home.path().join("export.json"), self.home.path().join("other"));
+        std::fs::write(&file, export.to_string()).expect("written");
+        exchange::import(&Cache::open(&other), &file, at(3)).expect("imported");
+        self.folder(allowed, &self.home.path().join("knowledge_cache"));
+        self.folder(allowed, &other);
+    }
+
+    fn folder(&mut self, allowed: &Allowed, folder: &Path) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&path).expect("a text");
+            let values: Vec<Value> = match &*name {
+                "lock" if text.is_empty() => Vec::new(),
+                "origin" if is_origin(text.trim_end()) => Vec::new(),
+                _ => serde_json::Deserializer::from_str(&text).into_iter().map(|value| value.expect("JSON")).collect(),
+            };
+            for value in &values {
+                self.value(allowed, &name, value);
+            }
+        }
+    }
+
+    /// The hints that a prompt gets of a pattern, were it the best of all.
+    fn tell(&mut self, allowed: &Allowed, language: Language, mut pattern: Pattern) {
+        pattern.counts.values_mut().for_each(|count| *count = SEEN);
+        (pattern.group, pattern.muted) = (None, false);
+        let text = hints(std::slice::from_ref(&pattern), &Changed::default(), at(1), &|_| 0);
+        assert!(text.contains(&pattern.broken), "{pattern:?} is told: {text}");
+        let text = text.replace(&format!("- {}: ", language.name()), "");
+        let said = Map::from_iter(
+            [("broken", pattern.broken), ("fixed", pattern.fixed), ("description", text)]
+                .map(|(key, text)| (key.to_owned(), Value::from(text))),
+        );
+        self.pattern(allowed, language.name(), &said);
+    }
+
+    fn value(&mut self, allowed: &Allowed, key: &str, value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                if fields.contains_key("broken") {
+                    let language = fields["language"].as_str().unwrap_or_default().to_owned();
+                    self.pattern(allowed, &language, fields);
+                }
+                for (name, value) in fields {
+                    if !KEYS.split_whitespace().any(|key| key == name) && !is_ours(name) {
+                        self.leaks.push(format!("the key {name:?} in {key}"));
+                    }
+                    self.value(allowed, name, value);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.value(allowed, key, item)),
+            Value::String(text) => {
+                self.read += 1;
+                let is_allowed = match key {
+                    // See below.
+                    "broken" | "fixed" | "description" | "instruction" => true,
+                    "learned" => is_digits(text, 16),
+                    _ => is_ours(text),
+                };
+                if !is_allowed {
+                    self.leaks.push(format!("{text:?} in {key}"));
+                }
+            }
+            Value::Number(_) | Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    /// The forms and texts of a pattern.
+    fn pattern(&mut self, allowed: &Allowed, language: &str, fields: &Map<String, Value>) {
+        let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
+        for form in ["broken", "fixed"].map(text) {
+            match form.parse::<Form>() {
+                Ok(form) => {
+                    let leaks = allowed.of(language, &form);
+                    self.leaks.extend(leaks.into_iter().map(|word| format!("{language}: {word:?} in {form}")));
+                }
+                Err(error) => self.leaks.push(format!("{language}: {form:?}: {error}")),
+            }
+        }
+        let curated = base::language(language).map_or(&[][..], base::patterns);
+        let curated = curated.iter().find(|pattern| pattern.id.as_str() == text("id"));
+        let kinds: HashSet<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+        for said in ["description", "instruction"].map(text) {
+            if curated
+                .is_some_and(|pattern| [&pattern.description, &pattern.instruction].iter().any(|own| *own == said))
+            {
+                continue;
+            }
+            let forms = ["broken", "fixed"].map(text).map(|form| format!("`{form}`"));
+            let rest = forms.iter().fold(said.to_owned(), |rest, form| rest.replace(form, " "));
+            let words = rest.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+            let is_leak = |word: &&str| {
+                let is_prose = PROSE.split_whitespace().any(|own| own == *word);
+                !is_prose && !kinds.contains(word) && !FIGURES.contains(word)
+            };
+            self.leaks.extend(words.filter(is_leak).map(|word| format!("{word:?} in {said:?}")));
+        }
+    }
+}
+
+/// Whether a text is a word of a fixed list, an id, a time or a month.
+fn is_ours(text: &str) -> bool {
+    let lists = [
+        Stance::ALL.iter().map(|word| word.word()).collect::<Vec<_>>(),
+        EditKind::ALL.iter().map(|word| word.word()).collect(),
+        Kind::ALL.iter().map(|word| word.word()).collect(),
+        Evidence::ALL.iter().map(|word| word.word()).collect(),
+        Origin::ALL.iter().map(|word| word.word()).collect(),
+        Event::ALL.iter().map(|word| word.word()).collect(),
+        Language::ALL.map(Language::name).to_vec(),
+    ];
+    let is_month = text.len() == 7 && text.chars().all(|c| c.is_ascii_digit() || c == '-');
+    let is_time = text.parse::<Time>().is_ok_and(|time| time.to_string() == text);
+    let is_id = text.strip_prefix("k_").is_some_and(|digits| is_digits(digits, 16));
+    lists.iter().flatten().any(|word| *word == text) || is_month || is_time || is_id || is_origin(text)
+}
+
+fn is_digits(text: &str, count: usize) -> bool {
+    text.len() == count && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[test]
+fn a_leak_would_be_seen() {
+    let allowed = Allowed::new();
+    let sound = serde_json::json!({ "language": "python", "broken": "VARIABLE == None", "fixed": "VARIABLE is None",
+        "description": "wrong operator: `VARIABLE == None` became `VARIABLE is None`" });
+    let leaks = |key: &str, text: &str| {
+        let mut value = sound.clone();
+        value[key] = text.into();
+        let mut kept = Kept::new();
+        kept.value(&allowed, "a file", &value);
+        kept.leaks.len()
+    };
+    assert_eq!(leaks("stance", "mistake"), 0);
+    for (key, text) in [
+        ("broken", "apiKey == None"),
+        ("fixed", "VARIABLE is 42"),
+        ("description", "wrong operator in apiKey"),
+        ("instruction", "look whether `apiKey` is meant"),
+        ("kind", "apiKey"),
+        ("apiKey", "mistake"),
+        ("group", "k_apiKey"),
+    ] {
+        assert!(leaks(key, text) > 0, "{key}: {text}");
+    }
+}

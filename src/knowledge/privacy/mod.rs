@@ -1,0 +1,274 @@
+//! The promise, tested: no word of anybody's code gets into a form. What a form may hold is written down here once more, by
+//! hand and not from the grammars, so that neither they nor the gate are asked about themselves.
+//!
+//! `keywords` and `templates` are what the tests go by, `kept` reads what is stored, told and exported, `corpus` does it all
+//! over real edits.
+
+mod corpus;
+mod kept;
+mod keywords;
+mod templates;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use self::kept::Kept;
+use self::keywords::keywords;
+use self::templates::{TEMPLATES, fill, own_words};
+use super::abstraction::{LearnedEdit, edits, form_digest, place, places, sites};
+use super::form::{Form, Placeholder, Token};
+use super::{gate, mine, names};
+use crate::domain::LineRange;
+use crate::git::Repo;
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::Parsers;
+
+/// Says of every word of a form whether it may be there.
+struct Allowed(BTreeMap<&'static str, HashSet<&'static str>>);
+
+impl Allowed {
+    fn new() -> Self {
+        let words = |language| names::of(language).map(|(name, _)| name).chain(keywords(language).split_whitespace());
+        Self(names::languages().map(|language| (language, words(language).collect())).collect())
+    }
+
+    /// The words of a form that may not be there.
+    fn leaks<'f>(&self, language: Language, form: &'f Form) -> Vec<&'f str> {
+        self.of(language.name(), form)
+    }
+
+    /// The same by a language's name; of none, all are.
+    fn of<'f>(&self, language: &str, form: &'f Form) -> Vec<&'f str> {
+        let none = HashSet::new();
+        let words = self.0.get(language).unwrap_or(&none);
+        let is_allowed = |text: &str| {
+            let is_sign =
+                !text.contains(|c: char| c.is_alphanumeric() || c == '_' || c.is_whitespace() || !c.is_ascii());
+            words.contains(text) || text == "_" || is_sign && text.len() <= 4
+        };
+        let texts = form.tokens().iter().filter_map(|token| match token {
+            Token::Kept(text) => Some(&**text),
+            Token::Hole { .. } => None,
+        });
+        texts.filter(|text| !is_allowed(text)).collect()
+    }
+}
+
+/// The words of a text, by letters, whatever they are: names, numbers, parts of strings and comments.
+fn words(text: &[u8]) -> HashSet<String> {
+    let text = String::from_utf8_lossy(text);
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
+}
+
+/// What was looked at, and found.
+#[derive(Default)]
+struct Tally {
+    edits: usize,
+    forms: usize,
+    distinct: HashSet<(&'static str, String, String)>,
+    again: BTreeMap<(&'static str, String, String), usize>,
+    by_kind: BTreeMap<&'static str, usize>,
+    leaks: Vec<String>,
+}
+
+impl Tally {
+    fn take(&mut self, allowed: &Allowed, language: Language, sides: [&[u8]; 2], learned: &[LearnedEdit]) {
+        let mut hunks: Vec<usize> = learned.iter().map(|edit| edit.hunk).collect();
+        hunks.dedup();
+        self.edits += hunks.len();
+        let source: HashSet<String> = sides.into_iter().flat_map(words).collect();
+        for edit in learned {
+            self.forms += 1;
+            for form in [&edit.broken, &edit.fixed] {
+                for word in allowed.leaks(language, form) {
+                    self.leaks.push(format!("{language:?}: {word:?} in {form}"));
+                }
+                // The same the other way round, and with the text as it is stored.
+                for word in words(form.to_string().as_bytes()).intersection(&source) {
+                    let is_placeholder = word == "_" || matches!(word.parse(), Ok(Token::Hole { .. }));
+                    let is_allowed =
+                        |text: &&str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word);
+                    if !is_placeholder && !allowed.0[language.name()].iter().any(is_allowed) {
+                        self.leaks.push(format!("{language:?}: {word:?} of the source in {form}"));
+                    }
+                }
+            }
+            let key = (language.name(), edit.broken.to_string(), edit.fixed.to_string());
+            *self.again.entry(key.clone()).or_default() += 1;
+            *self.by_kind.entry(edit.edit.word()).or_default() += 1;
+            self.distinct.insert(key);
+        }
+    }
+
+    fn assert_nothing_leaked(&self) {
+        let leaks = &self.leaks;
+        assert!(leaks.is_empty(), "{} leaks, such as {:#?}", leaks.len(), &leaks[..leaks.len().min(20)]);
+    }
+}
+
+/// All forms that a file has: they pass, so that it is not the gate that keeps the promise.
+fn assert_sites_pass(allowed: &Allowed, parsers: &mut Parsers, path: &str, text: &[u8]) -> usize {
+    let Some(language) = Language::detect(path, text) else { return 0 };
+    let Ok(source) = parsers.parse(path, language, text) else { return 0 };
+    let mut count = 0;
+    sites(&source, None, &mut |site| {
+        let form = site.form();
+        count += 1;
+        assert_eq!(site.digest, form_digest(&form), "{path}: {form}");
+        assert_eq!(gate::admit(language.name(), &form), Ok(()), "{path}: {form}");
+        assert_eq!(form.to_string().parse::<Form>().as_ref(), Ok(&form), "{path}");
+        assert!(allowed.leaks(language, &form).is_empty(), "{path}: {form}: {:?}", allowed.leaks(language, &form));
+    });
+    count
+}
+
+/// What the first tree tells of the second file must change nothing of it.
+fn assert_pair_is_two_files(parsers: &mut Parsers, language: Language, before: &[u8], after: &[u8]) {
+    let Ok([_, paired]) = parsers.parse_pair(language, before, after) else { return };
+    let alone = parsers.parse("", language, after).expect("what parses as one of a pair");
+    assert!(paired.nodes == alone.nodes, "{language:?}: {}", String::from_utf8_lossy(after));
+}
+
+#[test]
+fn no_word_of_this_repository_gets_into_a_form() {
+    let (allowed, mut parsers, mut tally) = (Allowed::new(), Parsers::default(), Tally::default());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("src/knowledge"), root.join("src/policy")];
+    let mut count = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a readable folder") {
+            let path = entry.expect("a readable entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read(&path).expect("a readable file");
+                count += assert_sites_pass(&allowed, &mut parsers, "a.rs", &text);
+                for changed in mutants(&text) {
+                    let learned = edits(&mut parsers, Language::Rust, &text, &changed);
+                    tally.take(&allowed, Language::Rust, [&text, &changed], &learned);
+                }
+            }
+        }
+    }
+    assert!(count > 5_000, "{count} sites");
+    assert!(tally.edits > 200, "{} edits", tally.edits);
+    // Of a package there is no history.
+    if let Ok(repo) = Repo::discover(root) {
+        mine::fixed_files(&repo, 50, &mut |file| {
+            let learned = edits(&mut parsers, file.language, &file.before, &file.after);
+            tally.take(&allowed, file.language, [&file.before, &file.after], &learned);
+        })
+        .expect("a history");
+    }
+    tally.assert_nothing_leaked();
+}
+
+/// The same file with some mistakes in it, several at a time.
+fn mutants(text: &[u8]) -> Vec<Vec<u8>> {
+    let text = String::from_utf8_lossy(text);
+    let swaps =
+        [("==", "!="), (" < ", " <= "), ("&&", "||"), (".is_empty()", ".len() > 1"), ("?;", ".ok();"), ("(&", "(")];
+    let mut mutants: Vec<Vec<u8>> = swaps.map(|(from, to)| text.replace(from, to).into_bytes()).into();
+    for rest in 0..3 {
+        let lines = text.split_inclusive('\n').enumerate();
+        let kept = lines.filter(|(at, line)| at % 11 != rest || !line.ends_with(";\n")).map(|(_, line)| line);
+        mutants.push(kept.collect::<String>().into_bytes());
+    }
+    mutants
+}
+
+#[test]
+fn every_template_teaches_something() {
+    let words = ["alphazq", "betazq", "Gammazq", "deltazq", "7", "epsilonzq"].map(str::to_owned);
+    for (language, before, after) in TEMPLATES {
+        let (before, after) = (fill(before, &words), fill(after, &words));
+        let learned = edits(&mut Parsers::default(), *language, before.as_bytes(), after.as_bytes());
+        assert!(learned.len() >= 2, "{language:?}: {learned:#?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn no_word_that_somebody_wrote_gets_into_a_store_a_prompt_or_an_export(words in own_words(), other in own_words()) {
+        let (allowed, mut parsers, mut kept) = (Allowed::new(), Parsers::default(), Kept::new());
+        for (language, before, after) in TEMPLATES {
+            let (before, after) = (fill(before, &words), fill(after, &other));
+            let learned = edits(&mut parsers, *language, before.as_bytes(), after.as_bytes());
+            let source = parsers.parse("", *language, before.as_bytes()).expect("parses");
+            let lines = (1..=before.lines().count() as u32).map(|line| LineRange::new(line, line));
+            kept.take(*language, &learned, places(&source, lines).flatten());
+        }
+        kept.end(&allowed);
+        prop_assert!(kept.read > 100, "{} texts", kept.read);
+        prop_assert!(kept.leaks.is_empty(), "{:#?}", kept.leaks);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_word_that_somebody_wrote_gets_into_a_form(words in own_words(), other in own_words()) {
+        let (allowed, mut parsers, mut tally) = (Allowed::new(), Parsers::default(), Tally::default());
+        for (language, before, after) in TEMPLATES {
+            let (before, after) = (fill(before, &words), fill(after, &other));
+            let learned = edits(&mut parsers, *language, before.as_bytes(), after.as_bytes());
+            for edit in &learned {
+                let said = format!("{} {}", edit.broken, edit.fixed);
+                prop_assert!(!said.contains("zq"), "{language:?}: {said}");
+            }
+            tally.take(&allowed, *language, [before.as_bytes(), after.as_bytes()], &learned);
+            let source = parsers.parse("", *language, before.as_bytes()).expect("parses");
+            for line in 1..=before.lines().count() as u32 {
+                if let Some(form) = place(&source, LineRange::new(line, line)) {
+                    prop_assert_eq!(gate::admit(language.name(), &form), Ok(()));
+                    prop_assert!(!form.to_string().contains("zq"), "{language:?}: {form}");
+                }
+            }
+        }
+        prop_assert!(tally.leaks.is_empty(), "{:?}", tally.leaks);
+    }
+
+    /// Whatever a file is, nothing of it gets out, and nothing fails.
+    #[test]
+    fn no_word_of_noise_gets_into_a_form(before in "[a-z(){}\\[\\];:=.,<>\"'`#$@!&|\\n 0-9]{0,200}", cut in 0usize..200) {
+        let (allowed, mut parsers, mut tally) = (Allowed::new(), Parsers::default(), Tally::default());
+        let after: String = before.chars().enumerate().filter(|(at, _)| *at != cut).map(|(_, c)| c).collect();
+        for language in Language::ALL {
+            let learned = edits(&mut parsers, language, before.as_bytes(), after.as_bytes());
+            tally.take(&allowed, language, [before.as_bytes(), after.as_bytes()], &learned);
+        }
+        prop_assert!(tally.leaks.is_empty(), "{:?}", tally.leaks);
+    }
+}
+
+#[test]
+fn the_lists_are_sound() {
+    for language in names::languages() {
+        let text = names::text(language);
+        assert!(text.starts_with("# Names of "), "{language}: no source is given");
+        assert!(text.lines().all(|line| line.len() <= 120 && line.trim() == line), "{language}: lines");
+        let names: Vec<_> = names::of(language).collect();
+        assert!(names.len() > 250, "{language}: {} names", names.len());
+        for (before, after) in names.iter().zip(&names[1..]) {
+            let key = |name: &str| (name.to_ascii_lowercase(), name.to_owned());
+            let is_sorted = before.1 != after.1 || key(before.0) < key(after.0);
+            assert!(is_sorted, "{language}: {:?} is twice or behind {:?}", after.0, before.0);
+        }
+        for (name, _) in &names {
+            assert!(name.len() <= 40 && name.chars().all(|c| c.is_ascii_graphic()), "{language}: {name:?}");
+            let is_placeholder = Placeholder::ALL.iter().any(|kind| name.starts_with(kind.word()));
+            assert!(!is_placeholder, "{language}: {name:?} would be read as a placeholder");
+            assert_eq!(
+                gate::admit(language, &Form::new(vec![Token::Kept((*name).into())]).expect("a form")),
+                Ok(()),
+                "{name}"
+            );
+        }
+    }
+}
