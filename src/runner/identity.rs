@@ -77,13 +77,11 @@ impl Runner {
     /// The built-in reviewer of a run's snapshot.
     pub(super) fn builtin(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
         let repo = crate::git::Repo::discover(&self.repo.root())?;
-        let snapshot = Snapshot {
-            run_id: record.run_id.clone(),
-            commit: record.snapshot_commit.clone(),
-            filter: self.filter(),
-            cache: Some(self.copies_folder()),
-        };
-        Ok(Box::new(BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?.taught(self.lessons())))
+        let snapshot =
+            Snapshot { run_id: record.run_id.clone(), commit: record.snapshot_commit.clone(), filter: self.filter() };
+        let known = self.fingerprints(&record.snapshot_commit);
+        let reviewer = BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?;
+        Ok(Box::new(reviewer.taught(self.lessons()).knowing(known)))
     }
 }
 

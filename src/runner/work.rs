@@ -61,6 +61,9 @@ impl Runner {
         }
         self.keep_house();
         self.learn_by_the_way();
+        if worked.is_ok() {
+            self.index_by_the_way(run);
+        }
         worked?;
         recovered.map(drop)
     }
