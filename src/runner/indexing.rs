@@ -1,5 +1,5 @@
-//! The index of a snapshot: made on a thread of its own while a review waits for its model, or by the worker of a built-in
-//! review after its run, for the next one.
+//! The index of a snapshot: made on a thread of its own while a review waits for its model, or after a built-in review that
+//! had to read much beside its change, for the next one.
 //!
 //! Invariants: nobody waits for it but for a moment, and the end of the run for a file at most; whatever goes wrong with it is
 //! logged and costs the review nothing; what was read until it is given up is kept for the next one.
@@ -13,14 +13,15 @@ use std::time::{Duration, Instant};
 
 use super::{Runner, process};
 use crate::context::index::{Index, IndexError, Progress, Reach, Refreshed};
-use crate::domain::{RunId, RunStatus};
 use crate::provider::builtin::Known;
-use crate::provider::builtin::limits::Limits;
 
 /// How long a review waits for what is new in an index. The change of a file takes 50 ms, the answer of a model seconds.
 const MOMENT: Duration = Duration::from_millis(500);
 /// How often it looks meanwhile.
 const LOOK: Duration = Duration::from_millis(5);
+/// From so many bytes on that a review read beside its change an index is worth its while: below, reading takes some ten
+/// milliseconds.
+pub(super) const MUCH: u64 = 1 << 20;
 /// How long a worker goes on after its run: three million lines on two cores.
 const MOST: Duration = Duration::from_secs(15);
 
@@ -56,28 +57,19 @@ impl Runner {
         }
     }
 
-    /// Reads what the index does not know of a snapshot whose built-in review is over, so that the next one finds copies of
+    /// Reads what the index does not know of a snapshot whose review is over, so that the next one finds copies of
     /// everything. Nobody waits for it; where another process is at it, that is enough.
-    pub(super) fn index_by_the_way(&self, run: &RunId) {
+    pub(super) fn index_by_the_way(&self, commit: &str) {
         let began = Instant::now();
         let go_on = |progress| match progress {
             Progress::Reading { .. } if began.elapsed() < MOST => ControlFlow::Continue(()),
             Progress::Reading { .. } | Progress::Waiting => ControlFlow::Break(()),
         };
-        let Some(commit) = self.searched_for_copies(run) else { return };
         process::stand_back();
-        match Index::refresh(&self.index_folder(), &self.repo, &commit, &go_on) {
+        match Index::refresh(&self.index_folder(), &self.repo, commit, &go_on) {
             Ok(_) | Err(IndexError::Cancelled) => {}
             Err(error) => tracing::warn!(%error, "the repository is not indexed"),
         }
-    }
-
-    /// The snapshot of a completed run of the built-in reviewer, where that looks for copies.
-    fn searched_for_copies(&self, run: &RunId) -> Option<String> {
-        let record = self.store.run(run).ok()??;
-        let limits = Limits::layered([("the settings in force", self.settings.smells.as_str())]).ok()?;
-        let is_builtin = record.reviewer == Self::BUILTIN && record.status == RunStatus::Completed;
-        (is_builtin && limits.duplicate_code.enabled).then_some(record.snapshot_commit)
     }
 
     /// Begins to read a commit's tree into the index; `None` where that cannot be.

@@ -257,7 +257,7 @@ impl BuiltinReviewer {
         let repo = self.repo();
         let tree = searched(&repo, &self.snapshot.commit, &self.snapshot.filter).map_err(failed)?;
         let found = search.run(&changed, &tree, &mut |blob| repo.blob(blob).ok(), self.builtin.limits());
-        let mut report = Report { notes: found.notes, ..Report::default() };
+        let mut report = Report { notes: found.notes, unknown_bytes: found.bytes_read, ..Report::default() };
         let mut smells_of: Vec<Vec<Smell>> = parsed.iter().map(|_| Vec::new()).collect();
         for (index, smell) in found.smells {
             if let Some(smells) = smells_of.get_mut(index) {

@@ -32,6 +32,8 @@ pub struct CloneReport {
     pub files_seen: usize,
     /// Those that the budget left for a later search.
     pub files_left: usize,
+    /// Bytes that were read since fingerprints were not known.
+    pub bytes_read: u64,
 }
 
 /// Somebody who keeps the fingerprints of files.
@@ -146,16 +148,15 @@ impl<'a> CloneSearch<'a> {
             let path = others[index].file.path.as_str();
             (files.iter().map(|file| distance(file.place.path, path)).min(), index)
         });
-        let mut bytes = 0u64;
         let mut made = 0;
         for &index in &unknown {
-            if bytes >= self.budget {
+            if report.bytes_read >= self.budget {
                 break;
             }
             let other = &mut others[index];
             let text = read(&other.file.blob).unwrap_or_default();
             // Opening a file costs something, however small it is.
-            bytes += text.len() as u64 + 1024;
+            report.bytes_read += text.len() as u64 + 1024;
             queries.hits(&fingerprints(&other.file.path, &text), &mut other.hits);
             made += 1;
         }
