@@ -22,8 +22,8 @@ const LOOK: Duration = Duration::from_millis(5);
 /// From so many bytes on that a review read beside its change an index is worth its while: below, reading takes some ten
 /// milliseconds.
 pub(super) const MUCH: u64 = 1 << 20;
-/// How long a worker goes on after its run: three million lines on two cores.
-const MOST: Duration = Duration::from_secs(15);
+/// How long a worker goes on after its run at most. A million lines take 5 s on two idle cores; it has what others leave it.
+const MOST: Duration = Duration::from_secs(60);
 
 /// A refresh under way, until it is dropped.
 pub(super) struct Indexing {
