@@ -145,6 +145,8 @@ fn who_waits_for_a_run_begins_when_it_is_paused() {
     let place = Place::new();
     let commit = place.commit_modules("one", 1);
     let model = place.review(&["--commit", &commit, "--wait"]);
+    // What its worker recovers after its own run is none of what follows.
+    wait_for("the worker's end", || (!place.store().is_starting(&model).expect("readable")).then_some(()));
     let older = like(&place, &model, BAD, |record| {
         (record.status, record.reviewer) = (RunStatus::Reviewing, "of turns".to_owned());
     });
