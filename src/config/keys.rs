@@ -117,6 +117,7 @@ pub const KEYS: &[Key] = &[
     key("context.embeddings.base_url", Form::Name, Trust::User),
     key("context.embeddings.api_key_env", Form::Name, Trust::User),
     key("context.embeddings.api_key_cmd", Form::Name, Trust::User),
+    key("context.embeddings.seconds", Form::Count { min: 1, max: 600 }, Trust::User),
     key("learning.enabled", Form::Flag, Trust::Repository),
 ];
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
@@ -476,6 +477,7 @@ impl Loading {
                         base_url: said("base_url"),
                         api_key_env: said("api_key_env"),
                         api_key_cmd: said("api_key_cmd"),
+                        patience: Duration::from_secs(values.count("context.embeddings.seconds").max(1)),
                     }
                 }),
             },

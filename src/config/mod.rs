@@ -29,6 +29,7 @@ pub use prompts::{Prompt, PromptName, Prompts};
 pub use reviewers::{Dialect, KeySource, ReviewerKind, ReviewerSettings, SummaryBy};
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::domain::{Hours, Movement, Priority, Scope};
 
@@ -154,6 +155,8 @@ pub struct EmbeddingSettings {
     pub base_url: Option<String>,
     pub api_key_env: Option<String>,
     pub api_key_cmd: Option<String>,
+    /// How long a context waits for it, all requests together.
+    pub patience: Duration,
 }
 
 impl EmbeddingSettings {

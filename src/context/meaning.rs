@@ -22,8 +22,6 @@ use crate::provider::http::Embedder;
 
 use kept::Kept;
 
-/// How long a server is waited for, all requests together.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Pieces of code that are compared, those of the best files first; and those that are sent because they are not known.
 const MOST_PIECES: usize = 4_000;
 const MOST_NEW: usize = 600;
@@ -37,6 +35,7 @@ const AROUND: u32 = 4;
 pub struct Meaning {
     embedder: Embedder,
     folder: PathBuf,
+    patience: Duration,
 }
 
 /// A piece of a ranked file.
@@ -70,8 +69,9 @@ impl Wanted {
 type Vectors = HashMap<[u8; 16], Vec<f32>>;
 
 impl Meaning {
-    pub fn new(embedder: Embedder, folder: PathBuf) -> Self {
-        Self { embedder, folder }
+    /// `patience` is how long a server is waited for, all requests together.
+    pub fn new(embedder: Embedder, folder: PathBuf, patience: Duration) -> Self {
+        Self { embedder, folder, patience }
     }
 
     /// Sets the figures of meaning of ranked files, which are at `blobs` by path.
@@ -100,7 +100,7 @@ impl Meaning {
             queries.iter().chain(parts.iter().map(|part| &part.text)).filter(is_new).take(MOST_NEW).collect();
         let texts: Vec<String> = new.iter().map(|wanted| wanted.text.clone()).collect();
         let mut came: Vec<([u8; 16], Vec<f32>)> = Vec::new();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.patience;
         let outcome = match texts.is_empty() {
             true => Ok(()),
             false => self.embedder.embed(&texts, deadline, &mut |first, vectors| {

@@ -41,6 +41,8 @@ pub struct Report {
     pub left_out: Vec<LeftOut>,
     /// Lines for a person.
     pub notes: Vec<String>,
+    /// Bytes of files that did not change and had to be read, since what is looked for in them was not known.
+    pub unknown_bytes: u64,
 }
 
 /// Why there is no [`Report`].

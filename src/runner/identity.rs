@@ -32,8 +32,6 @@ const TOKENS_PER_LINE: u64 = 20;
 const TOKENS_PER_REVIEW: u64 = 4_000;
 /// For a connection, TLS included; own: whoever does not answer in this time is not there.
 const CONNECT: Duration = Duration::from_secs(15);
-/// For an answer with vectors; own: a review does without rather than wait for more.
-const VECTORS: Duration = Duration::from_secs(8);
 
 impl Runner {
     /// The reviewer of this name, or the default one.
@@ -77,13 +75,11 @@ impl Runner {
     /// The built-in reviewer of a run's snapshot.
     pub(super) fn builtin(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
         let repo = crate::git::Repo::discover(&self.repo.root())?;
-        let snapshot = Snapshot {
-            run_id: record.run_id.clone(),
-            commit: record.snapshot_commit.clone(),
-            filter: self.filter(),
-            cache: Some(self.copies_folder()),
-        };
-        Ok(Box::new(BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?.taught(self.lessons())))
+        let snapshot =
+            Snapshot { run_id: record.run_id.clone(), commit: record.snapshot_commit.clone(), filter: self.filter() };
+        let known = self.fingerprints(&record.snapshot_commit);
+        let reviewer = BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?;
+        Ok(Box::new(reviewer.taught(self.lessons()).knowing(known)))
     }
 }
 
@@ -145,20 +141,20 @@ pub fn connect(
 /// # Errors
 /// As [`connect`].
 pub fn open_meaning(settings: &EmbeddingSettings, paths: &Paths) -> Result<Meaning, ChatError> {
-    let reviewer = settings.as_reviewer();
+    let (reviewer, patience) = (settings.as_reviewer(), settings.patience);
     let embedder = Embedder::open(Endpoint {
         kind: if settings.kind == ReviewerKind::Ollama { WireKind::Ollama } else { WireKind::OpenaiChat },
         model: settings.model.clone(),
         base_url: settings.base_url.clone(),
         key: key_of(&reviewer)?,
         effort: None,
-        timeouts: Timeouts { connect: VECTORS / 2, idle: VECTORS, total: VECTORS },
+        timeouts: Timeouts { connect: patience / 2, idle: patience, total: patience },
         attempts: 1,
         ca_file: None,
         name: "embeddings".to_owned(),
         window: None,
     })?;
-    Ok(Meaning::new(embedder, paths.vectors_folder()))
+    Ok(Meaning::new(embedder, paths.vectors_folder(), patience))
 }
 
 /// A reviewer's key, from where it says.

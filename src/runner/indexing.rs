@@ -1,8 +1,5 @@
-//! The index of a snapshot, made on a thread of its own while a review waits for its model.
-//!
-//! Beside it, the fingerprints that the built-in reviewer finds copies by, so that its next review need not read the
-//! snapshot. They are of the shapes of tokens, whatever the names in them, and the index knows names: which files could
-//! hold a copy follows from the fingerprints only.
+//! The index of a snapshot: made on a thread of its own while a review waits for its model, or after a built-in review that
+//! had to read much beside its change, for the next one.
 //!
 //! Invariants: nobody waits for it but for a moment, and the end of the run for a file at most; whatever goes wrong with it is
 //! logged and costs the review nothing; what was read until it is given up is kept for the next one.
@@ -14,32 +11,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::Runner;
-use crate::context::index::{Index, IndexError, Reach, Refreshed};
-use crate::provider::builtin::reviewer::index_copies;
+use super::{Runner, process};
+use crate::context::index::{Index, IndexError, Progress, Reach, Refreshed};
+use crate::provider::builtin::Known;
 
 /// How long a review waits for what is new in an index. The change of a file takes 50 ms, the answer of a model seconds.
 const MOMENT: Duration = Duration::from_millis(500);
 /// How often it looks meanwhile.
 const LOOK: Duration = Duration::from_millis(5);
+/// From so many bytes on that a review read beside its change an index is worth its while: below, reading takes some ten
+/// milliseconds.
+pub(super) const MUCH: u64 = 1 << 20;
+/// How long a worker goes on after its run at most. A million lines take 5 s on two idle cores; it has what others leave it.
+const MOST: Duration = Duration::from_secs(60);
 
 /// A refresh under way, until it is dropped.
 pub(super) struct Indexing {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Refreshed, IndexError>>>,
-    /// What makes fingerprints.
-    copies: Option<JoinHandle<()>>,
 }
 
 impl Runner {
     /// Where the repository's index is.
     fn index_folder(&self) -> PathBuf {
         self.paths.index_folder(&self.repo.key())
-    }
-
-    /// Where the fingerprints of the repository's files are.
-    pub(super) fn copies_folder(&self) -> PathBuf {
-        self.paths.cache.join("copies").join(self.repo.key())
     }
 
     /// What is known of a commit's tree.
@@ -51,12 +46,37 @@ impl Runner {
         })
     }
 
+    /// What is known of the fingerprints of a commit's files.
+    pub(super) fn fingerprints(&self, commit: &str) -> Option<Arc<dyn Known>> {
+        match self.index(commit)?.prints() {
+            Ok(prints) => Some(Arc::new(prints)),
+            Err(error) => {
+                tracing::warn!(%error, "copies are looked for in what the review reads itself");
+                None
+            }
+        }
+    }
+
+    /// Reads what the index does not know of a snapshot whose review is over, so that the next one finds copies of
+    /// everything. Nobody waits for it; where another process is at it, that is enough.
+    pub(super) fn index_by_the_way(&self, commit: &str) {
+        let began = Instant::now();
+        let go_on = |progress| match progress {
+            Progress::Reading { .. } if began.elapsed() < MOST => ControlFlow::Continue(()),
+            Progress::Reading { .. } | Progress::Waiting => ControlFlow::Break(()),
+        };
+        process::stand_back();
+        match Index::refresh(&self.index_folder(), &self.repo, commit, &go_on) {
+            Ok(_) | Err(IndexError::Cancelled) => {}
+            Err(error) => tracing::warn!(%error, "the repository is not indexed"),
+        }
+    }
+
     /// Begins to read a commit's tree into the index; `None` where that cannot be.
     pub(super) fn begin_indexing(&self, commit: &str) -> Option<Indexing> {
         let failed = |error: &dyn std::fmt::Display| tracing::warn!(%error, "the repository is not indexed");
         let repo = self.repo.again().inspect_err(|error| failed(error)).ok()?;
         let (folder, stop) = (self.index_folder(), Arc::new(AtomicBool::new(false)));
-        let copies = self.begin_copies(commit, &stop);
         let (commit, stopped) = (commit.to_owned(), Arc::clone(&stop));
         let go_on = move |_| match stopped.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
@@ -65,20 +85,7 @@ impl Runner {
         let refresh = move || Index::refresh(&folder, &repo, &commit, &go_on);
         let thread = std::thread::Builder::new().name("index".to_owned()).spawn(refresh);
         let thread = thread.inspect_err(|error| failed(error)).ok()?;
-        Some(Indexing { stop, thread: Some(thread), copies })
-    }
-
-    fn begin_copies(&self, commit: &str, stop: &Arc<AtomicBool>) -> Option<JoinHandle<()>> {
-        let repo = self.repo.again().ok()?;
-        let (folder, filter) = (self.copies_folder(), self.filter());
-        let (commit, stop) = (commit.to_owned(), Arc::clone(stop));
-        let index = move || {
-            let indexed = index_copies(&repo, &commit, &filter, folder, &|| !stop.load(Ordering::Relaxed));
-            if let Err(error) = indexed {
-                tracing::warn!(%error, "copies will be looked for in what a review reads itself");
-            }
-        };
-        std::thread::Builder::new().name("copies".to_owned()).spawn(index).ok()
+        Some(Indexing { stop, thread: Some(thread) })
     }
 }
 
@@ -101,7 +108,6 @@ impl Indexing {
     pub fn end(mut self) -> Option<Refreshed> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().and_then(come_of)
-        // The fingerprints are waited for as this is dropped.
     }
 }
 
@@ -122,7 +128,5 @@ impl Drop for Indexing {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().and_then(come_of);
-        // A panic has told of itself.
-        let _ = self.copies.take().map(JoinHandle::join);
     }
 }

@@ -39,7 +39,8 @@
 //!   whether that is worth a request ([`Watch`]). A snooze is a file in the store's folder that watchers and hooks obey.
 //! - *Indexing.* A worker that talks to a model reads the snapshot into the repository's index on a thread of its own while
 //!   it waits for answers, and gives it up when its run ends; what was read is kept. No review waits more than a moment
-//!   for it, and no answer of a tool depends on whether there is one.
+//!   for it, and no answer of a tool depends on whether there is one. A worker of the built-in reviewer does so after its run,
+//!   for a minute at most, when much was not known: the index has the fingerprints by which the next one finds copies.
 //! - *Learning.* A worker that has ended its run reads what was decided about findings since somebody did so last, and
 //!   teaches the knowledge on this machine what it says ([`crate::knowledge`]). Nobody waits for it.
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage

@@ -113,6 +113,16 @@ pub(super) fn unlock_input() {
     }
 }
 
+/// From here on whatever else wants the processor has it first.
+#[cfg(unix)]
+pub(super) fn stand_back() {
+    // A higher number than ours is always allowed; without it the work is the same.
+    let _ = rustix::process::nice(10);
+}
+
+#[cfg(not(unix))]
+pub(super) fn stand_back() {}
+
 /// From here on the end of a terminal or an interrupt typed into it does not end this process.
 #[cfg(unix)]
 pub(super) fn ignore_the_terminal() {

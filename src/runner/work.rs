@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::settle::{self, milliseconds};
-use super::{Runner, RunnerError, known, process};
+use super::{Runner, RunnerError, indexing, known, process};
 use crate::domain::{
     CancelReason, ErrorClass, Finding, FindingId, JournalEntry, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus,
     Time,
@@ -61,7 +61,9 @@ impl Runner {
         }
         self.keep_house();
         self.learn_by_the_way();
-        worked?;
+        if let Some(commit) = worked? {
+            self.index_by_the_way(&commit);
+        }
         recovered.map(drop)
     }
 
@@ -151,6 +153,8 @@ pub(super) struct Worker<'a> {
     timings: PhaseTimings,
     /// What the reviewer failed by, in this attempt or an earlier one.
     failure: Option<(ErrorClass, String)>,
+    /// What the reviewer had to read beside the change.
+    unknown_bytes: u64,
 }
 
 impl<'a> Worker<'a> {
@@ -158,10 +162,21 @@ impl<'a> Worker<'a> {
         let journal = runner.store.journal(&record.run_id)?;
         let asked = Asked::new(runner, record.run_id.clone());
         let timings = record.phase_timings;
-        Ok(Self { runner, record, journal, buffer: Vec::new(), asked, earlier: None, timings, failure: None })
+        Ok(Self {
+            runner,
+            record,
+            journal,
+            buffer: Vec::new(),
+            asked,
+            earlier: None,
+            timings,
+            failure: None,
+            unknown_bytes: 0,
+        })
     }
 
-    fn execute(mut self) -> Result<(), RunnerError> {
+    /// The snapshot, when more of its files should be known to the next review.
+    fn execute(mut self) -> Result<Option<String>, RunnerError> {
         let run = self.record.run_id.clone();
         let began = self.now();
         let started = RunEvent::Started { attempt: self.record.attempt, worker: std::process::id() };
@@ -194,7 +209,7 @@ impl<'a> Worker<'a> {
         self.buffer.push(RunEvent::Finished { status });
         self.flush()?;
         self.runner.remember_matches(&concluded.run_id);
-        Ok(())
+        Ok((self.unknown_bytes > indexing::MUCH).then_some(self.record.snapshot_commit))
     }
 
     /// Copies what an earlier run of the same content has recorded. A copy that was cut short is continued.
@@ -336,6 +351,7 @@ impl<'a> Worker<'a> {
                 return Ok(Event::Failed { class, summary });
             }
         };
+        self.unknown_bytes += report.unknown_bytes;
         let mut findings = report.findings;
         for finding in &mut findings {
             self.stamp(finding)?;

@@ -158,9 +158,9 @@ fn what_is_kept_of_the_repository_changes_no_answer() {
         fs::write(&file, b"").expect("an empty file");
     }
     thread::scope(|scope| {
-        let asking: Vec<_> = (0..2).map(|_| scope.spawn(warm)).collect();
-        for asked in asking {
-            assert_eq!(asked.join().expect("an answer"), cold);
+        let asking = TASKS.map(|task| scope.spawn(|| ask(&test, task)));
+        for (asked, cold) in asking.into_iter().zip(&cold) {
+            assert_eq!(&asked.join().expect("an answer"), cold);
         }
     });
     fs::remove_dir_all(test.home().join("cache/context")).expect("a cache");
@@ -256,21 +256,16 @@ fn what_cannot_be_is_said() {
 fn commits_of_a_repository_are_measured() {
     let test = shop();
     // Two files that always change together, beside others that change alone.
-    for number in 0..130 {
-        match number % 3 {
-            0 => {
-                test.write("src/a.py", format!("def reader():\n    return {number}\n"));
-                test.write("src/b.py", format!("def writer():\n    return {number}\n"));
+    let commits: Vec<Vec<(String, String)>> = (0..130)
+        .map(|number| {
+            let file = |path: &str, name: &str| (path.to_owned(), format!("def {name}:\n    return {number}\n"));
+            match number % 3 {
+                0 => vec![file("src/a.py", "reader()"), file("src/b.py", "writer()")],
+                _ => vec![file(&format!("other/part_{}.py", number % 40), "walk(road)")],
             }
-            _ => {
-                test.write(
-                    &format!("other/part_{}.py", number % 40),
-                    format!("def walk(road):\n    return {number}\n"),
-                );
-            }
-        }
-        test.commit(&format!("Change {number}"));
-    }
+        })
+        .collect();
+    test.import(&commits);
     let repo = test.repo();
     let repo = repo.to_str().expect("a plain path");
     let ask = ["context-eval", repo, "--commits", "5", "--budget", "400,4000", "--format", "json"];

@@ -190,7 +190,7 @@ fn a_server_that_is_slow_or_wrong_costs_the_signal_and_nothing_else(#[case] says
     let place = shop();
     let plain = context(&place);
     let server = Server::start(says);
-    settings(&place, "openai", server.port, "");
+    settings(&place, "openai", server.port, "seconds = 2\n");
     let mut context = context(&place);
     let notes = context["notes"].as_array().expect("notes").clone();
     assert!(

@@ -1,5 +1,6 @@
 //! A hermetic place to run the real binary in: its own home, its own repository, nothing of the user's environment.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -120,6 +121,24 @@ impl TestEnvironment {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", message]);
         self.git(&["rev-parse", "HEAD"]).trim().to_owned()
+    }
+
+    /// Many commits on top of `main`, each with its files: one process for all of them. The worktree stays behind.
+    pub fn import(&self, commits: &[Vec<(String, String)>]) {
+        let mut script = String::new();
+        for (number, files) in commits.iter().enumerate() {
+            let from = if number == 0 { "from refs/heads/main^0\n" } else { "" };
+            let who = "committer A <a@example.org> 1767323045 +0000";
+            script += &format!("commit refs/heads/main\n{who}\ndata <<.\nChange {number}\n.\n{from}");
+            for (path, text) in files {
+                script += &format!("M 100644 inline {path}\ndata {}\n{text}\n", text.len());
+            }
+        }
+        let mut git = self.command("git");
+        let mut git =
+            git.args(["fast-import", "--quiet"]).stdin(std::process::Stdio::piped()).spawn().expect("git starts");
+        git.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("git reads");
+        assert!(git.wait().expect("git ends").success(), "git fast-import");
     }
 
     /// Runs revdeck in the repository.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use revdeck::domain::{RunRecord, Scope, Source};
 use revdeck::git::Repo;
 use revdeck::git::hooks::{Call, Done, HookError, Left, Manager, Really};
@@ -190,19 +191,20 @@ fn programs_and_links_are_called_as_they_are() {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-
-    #[test]
-    fn uninstall_restores_bytes_and_modes(
-        content in prop_oneof![
-            "(#!/bin/sh|#!/usr/bin/env bash|#!/usr/bin/python3|)(\r?\n|)([a-z #$0-9]{0,9}(\r?\n|)){0,6}".prop_map(String::into_bytes),
-            proptest::collection::vec(any::<u8>(), 0..80),
-        ],
-        // Somebody must be able to read it.
-        bits in (0u32..0o1000).prop_map(|bits| bits | 0o400),
-    ) {
-        let place = Place::new();
+#[test]
+fn uninstall_restores_bytes_and_modes() {
+    let content = prop_oneof![
+        "(#!/bin/sh|#!/usr/bin/env bash|#!/usr/bin/python3|)(\r?\n|)([a-z #$0-9]{0,9}(\r?\n|)){0,6}"
+            .prop_map(String::into_bytes),
+        proptest::collection::vec(any::<u8>(), 0..80),
+    ];
+    // Somebody must be able to read it.
+    let bits = (0u32..0o1000).prop_map(|bits| bits | 0o400);
+    // One repository for all of them, with nothing left of the one before.
+    let place = Place::new();
+    let mut cases = TestRunner::new(ProptestConfig { cases: 64, ..ProptestConfig::with_source_file(file!()) });
+    let outcome = cases.run(&(content, bits), |(content, bits)| {
+        let _ = fs::remove_dir_all(file(&place, ".git/hooks"));
         write(&place, HOOK, &content, bits);
         let before = state(&file(&place, ".git/hooks"));
         let call = Call::new(Path::new("/opt/revdeck"), None).expect("a call");
@@ -216,7 +218,9 @@ proptest! {
         let removed = repo(&place).uninstall_hook(Really::Do).expect("removed");
         prop_assert_eq!(removed.iter().map(|removed| removed.left).collect::<Vec<_>>(), [Left::AsBefore]);
         prop_assert_eq!(state(&file(&place, ".git/hooks")), before);
-    }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod cli;
 mod cockpit;
 mod command;
 mod context;
+mod copies;
 mod embeddings;
 mod env;
 mod fix;

@@ -36,7 +36,6 @@ fn toolbox(test: &TestEnvironment, scope: &str, mask: Mask) -> Toolbox {
         run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
         commit: snapshot.snapshot_commit.clone(),
         filter: filter(),
-        cache: None,
     };
     let other = Repo::discover(&test.repo()).expect("a repository");
     let reviewer = BuiltinReviewer::new(other, frozen, "").expect("sound limits");

@@ -28,6 +28,8 @@ pub struct Builder {
     names: Vec<u32>,
     /// Word, chunk, how often; by chunk.
     terms: Vec<(u32, u32, u32)>,
+    /// Fingerprints, file after file.
+    prints: Vec<u32>,
     counts: Tally,
     seen: Tally,
     /// Of the files' texts, whether they were read or taken over.
@@ -96,11 +98,12 @@ impl Builder {
             path_length: path.len() as u32,
             blob,
             first_chunk: self.chunks.len() as u32,
+            first_print: self.prints.len() as u32,
             ..bytemuck::Zeroable::zeroed()
         }
     }
 
-    pub fn add(&mut self, path: &str, blob: [u8; 20], text: &str, is_test: bool, cut: &Cut<'_>) {
+    pub fn add(&mut self, path: &str, blob: [u8; 20], text: &str, is_test: bool, cut: &Cut<'_>, prints: &[u32]) {
         let mut file = self.file_row(path, blob);
         let mut uses = cut.uses.names.iter().peekable();
         for (number, piece) in cut.pieces.iter().enumerate() {
@@ -152,6 +155,8 @@ impl Builder {
         file.lines = cut.lines.count();
         file.chunks = self.chunks.len() as u32 - file.first_chunk;
         file.is_test = u32::from(is_test);
+        file.prints = prints.len() as u32;
+        self.prints.extend_from_slice(prints);
         file.bytes = text.len() as u32;
         self.files.push(file);
         self.bytes += text.len();
@@ -195,6 +200,7 @@ impl Builder {
     /// Takes the files of a segment over, those that are wanted by their number in it.
     pub fn absorb(&mut self, segment: &Segment, is_wanted: &dyn Fn(u32) -> bool) -> Result<(), IndexError> {
         let mut places = vec![NONE; segment.chunks().len()];
+        let prints = segment.prints()?;
         for (number, file) in segment.files().iter().enumerate().filter(|(number, _)| is_wanted(*number as u32)) {
             debug_assert_eq!(segment.file(number as u32).map(|known| known.blob), Some(file.blob));
             let own = self.file_row(segment.path(file), file.blob);
@@ -220,7 +226,9 @@ impl Builder {
                 self.lists.push(lists);
                 self.chunks.push(ChunkRow { file: self.files.len() as u32, name, parent, ..*chunk });
             }
-            self.files.push(FileRow { path: own.path, first_chunk: own.first_chunk, ..*file });
+            self.prints.extend_from_slice(prints.get(file.print_range()).unwrap_or_default());
+            let FileRow { path, first_chunk, first_print, .. } = own;
+            self.files.push(FileRow { path, first_chunk, first_print, ..*file });
             self.bytes += file.bytes as usize;
         }
         segment.each_posting(&mut |word, chunk, count| {
@@ -232,7 +240,7 @@ impl Builder {
 
     /// The segment's bytes and its name.
     pub fn finish(self) -> (Vec<u8>, String) {
-        let Self { interner, files, paths, mut chunks, lists, outlines, names, terms, .. } = self;
+        let Self { interner, files, paths, mut chunks, lists, outlines, names, terms, prints, .. } = self;
         // Only what stands somewhere is kept, sorted.
         let mut is_used = vec![false; interner.len()];
         let own = chunks.iter().flat_map(|chunk| [chunk.name, chunk.parent]).filter(|name| *name != NONE);
@@ -314,6 +322,7 @@ impl Builder {
             bytemuck::cast_slice(&posting_ends),
             &postings,
             &list_bytes,
+            bytemuck::cast_slice(&prints),
         ]);
         (bytes, Segment::file_name(&name))
     }

@@ -1,4 +1,5 @@
-//! The index of a repository: its files in chunks, who declares, uses and imports which name, and which words stand where.
+//! The index of a repository: its files in chunks, who declares, uses and imports which name, which words stand where, and
+//! the fingerprints that copies are found by.
 //!
 //! A folder per repository, shared by its worktrees and by any number of processes. Files are known by path and blob, so
 //! that a refresh reads only what no earlier one has read; everything comes from a commit's objects.
@@ -8,6 +9,7 @@
 mod builder;
 mod interner;
 mod packed;
+mod prints;
 mod refresh;
 mod sealed;
 mod segment;
@@ -23,6 +25,7 @@ use super::chunk::{Chunk, ChunkKind, text_of};
 use crate::domain::{LeftOut, LineRange};
 use crate::git::{GitError, Repo};
 
+pub use prints::Prints;
 use segment::{ChunkRow, NONE, Named, Segment};
 use view::View;
 pub use words::words;

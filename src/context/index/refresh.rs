@@ -22,6 +22,7 @@ use crate::context::is_secret_file;
 use crate::domain::LeftOutReason;
 use crate::git::{Judge, Repo, TreeFile};
 use crate::provider::builtin::facts::is_test_path;
+use crate::provider::builtin::fingerprints;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::Parsers;
 
@@ -328,7 +329,8 @@ fn remove(path: &PathBuf) {
     }
 }
 
-fn blob_bytes(blob: &str) -> [u8; 20] {
+/// The start of a blob's id.
+pub fn blob_bytes(blob: &str) -> [u8; 20] {
     let mut bytes = [0; 20];
     for (byte, digits) in bytes.iter_mut().zip(blob.as_bytes().chunks_exact(2)) {
         let digits = std::str::from_utf8(digits).unwrap_or_default();
@@ -385,10 +387,12 @@ impl<'a> Reader<'a> {
                 let text = String::from_utf8_lossy(&content);
                 let language = Language::detect(&file.path, text.as_bytes());
                 let parsers = &mut self.parsers;
-                let cut = || chunk::cut(parsers, &file.path, &text, language);
+                let read = || (chunk::cut(parsers, &file.path, &text, language), fingerprints(&file.path, &content));
                 // One file that upsets us must not take the index of all others with it.
-                match std::panic::catch_unwind(AssertUnwindSafe(cut)) {
-                    Ok(cut) => self.builder.add(&file.path, blob, &text, is_test_path(&file.path), &cut),
+                match std::panic::catch_unwind(AssertUnwindSafe(read)) {
+                    Ok((cut, prints)) => {
+                        self.builder.add(&file.path, blob, &text, is_test_path(&file.path), &cut, &prints);
+                    }
                     Err(_) => {
                         self.parsers = Parsers::default();
                         self.builder.leave_out(&file.path, blob, LeftOutReason::Unreadable);

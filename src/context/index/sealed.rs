@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use bytemuck::{AnyBitPattern, NoUninit, Pod, Zeroable};
 
 use super::IndexError;
+use crate::provider::builtin::FINGERPRINTS;
 
-/// To be raised with any change of what files hold, of how they are cut, and of what words are.
-const VERSION: u64 = 3;
+/// The first number is to be raised with any change of what files hold, of how they are cut, and of what words are.
+const VERSION: u64 = 4 << 32 | FINGERPRINTS as u64;
 const MAGIC: u64 = u64::from_ne_bytes(*b"revdeck\x01");
 /// Bytes of a checksum: half of blake3's.
 const SUM: usize = 16;

@@ -27,6 +27,7 @@ const WORD_BYTES: usize = 4;
 const POSTING_ENDS: usize = 5;
 const POSTINGS: usize = 6;
 const LISTS: usize = 7;
+const PRINTS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -43,6 +44,9 @@ pub struct FileRow {
     /// 0, or why it has no chunks.
     pub reason: u32,
     pub is_test: u32,
+    /// Its fingerprints, for copies of its code.
+    pub first_print: u32,
+    pub prints: u32,
 }
 
 impl FileRow {
@@ -69,6 +73,10 @@ impl FileRow {
 
     pub fn chunk_range(&self) -> Range<u32> {
         self.first_chunk..self.first_chunk.saturating_add(self.chunks)
+    }
+
+    pub fn print_range(&self) -> Range<usize> {
+        self.first_print as usize..self.first_print.saturating_add(self.prints) as usize
     }
 }
 
@@ -232,6 +240,11 @@ impl Segment {
         let (ends, bytes) =
             lazily(&self.postings, || Ok((self.sealed.section(POSTING_ENDS)?, self.sealed.section(POSTINGS)?)))?;
         Ok(Numbers(bytes.get(span(ends, word)).unwrap_or_default()))
+    }
+
+    /// The fingerprints of all its files, see [`FileRow::print_range`].
+    pub fn prints(&self) -> Result<Vec<u32>, IndexError> {
+        self.sealed.section(PRINTS)
     }
 
     /// The chunks in which a word stands, and how often.

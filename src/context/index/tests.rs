@@ -10,6 +10,7 @@ use super::*;
 use crate::context::chunk::chunks;
 use crate::domain::LeftOutReason;
 use crate::provider::builtin::language::Language;
+use crate::provider::builtin::{Known, fingerprints};
 
 /// A bare repository with an index's folder beside it.
 struct Sample {
@@ -113,6 +114,7 @@ fn sample() -> Sample {
 /// The index knows of every file what cutting it says.
 fn agrees(sample: &Sample, index: &Index) {
     let repo = sample.repo();
+    let known = sample.open().expect("an index").prints().expect("sound");
     let mut next = 0;
     for file in index.files() {
         let text = String::from_utf8_lossy(&sample.files[file.path].0).into_owned();
@@ -150,6 +152,8 @@ fn agrees(sample: &Sample, index: &Index) {
             }
         }
         assert_eq!(index.file_at(file.path), Some(file));
+        let prints = fingerprints(file.path, &sample.files[file.path].0);
+        assert_eq!(known.fingerprints(file.path, &file.blob_id()), Some(prints.as_slice()), "{}", file.path);
     }
     assert_eq!(next, index.chunk_count());
     assert_eq!(index.brief(ChunkId(next)), None);
@@ -179,6 +183,29 @@ fn an_index_knows_files_chunks_names_and_words() {
     assert_eq!(tests, ["tests/shape_test.py"]);
 }
 
+/// Code that is long enough to be found when it is copied.
+fn long() -> String {
+    let line = |n| format!("    if path[{n}] > limit.most(side) {{ total += weigh(path, side)?; }}\n");
+    format!("fn walk(path: &Path) -> u32 {{\n{}}}\n", (0..9).map(line).collect::<String>())
+}
+
+#[test]
+fn fingerprints_are_known_by_what_a_file_holds() {
+    let mut sample = sample();
+    sample.set("src/long.rs", long());
+    sample.set("src/made.rs", format!("// @generated\n{}", long()));
+    let index = sample.refresh().index;
+    let made = sample.git.blob(&sample.files["src/made.rs"].0).expect("a blob").to_string();
+    let long = index.file_at("src/long.rs").expect("a file").blob_id();
+    let known = index.prints().expect("sound");
+    let of_long = known.fingerprints("src/long.rs", &long).expect("known");
+    assert!(!of_long.is_empty());
+    assert_eq!(known.fingerprints("src/moved.rs", &long), Some(of_long), "known under another name");
+    assert_eq!(known.fingerprints("src/long.py", &long), None, "other tokens");
+    assert_eq!(known.fingerprints("src/made.rs", &made), Some(&[][..]), "nothing to read");
+    assert_eq!(known.fingerprints("src/new.rs", &"0".repeat(40)), None);
+}
+
 #[test]
 fn only_what_is_not_known_is_read() {
     let mut sample = sample();
@@ -204,6 +231,7 @@ fn only_what_is_not_known_is_read() {
 #[test]
 fn many_small_segments_become_one_and_old_ones_go() {
     let mut sample = sample();
+    sample.set("src/long.rs", long());
     sample.refresh();
     for round in 0..30 {
         sample.set("src/unit.rs", format!("pub struct Unit{round}(u32);\n"));

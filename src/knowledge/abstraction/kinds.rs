@@ -3,7 +3,7 @@
 //!
 //! Invariant: every name of a table exists in a grammar; a test holds it.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::field_id;
@@ -263,8 +263,9 @@ pub(super) struct Kinds {
 
 impl Kinds {
     pub fn of(language: Language) -> &'static Self {
-        static ALL: LazyLock<Vec<Kinds>> = LazyLock::new(|| Language::ALL.into_iter().map(Kinds::new).collect());
-        &ALL[language.index()]
+        // A review asks for one or two of them, and each takes a while.
+        static ALL: [OnceLock<Kinds>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
+        ALL[language.index()].get_or_init(|| Self::new(language))
     }
 
     fn new(language: Language) -> Self {

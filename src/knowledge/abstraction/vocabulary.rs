@@ -1,7 +1,7 @@
 //! The tokens of a language that stay, numbered: what its grammar writes itself, and the names of the list.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use crate::knowledge::names::{self, Section};
 use crate::provider::builtin::language::Language;
@@ -40,9 +40,8 @@ pub(super) enum Tokens {
 
 impl Vocabulary {
     pub fn of(language: Language) -> &'static Self {
-        static ALL: LazyLock<Vec<Vocabulary>> =
-            LazyLock::new(|| Language::ALL.into_iter().map(Vocabulary::new).collect());
-        &ALL[language.index()]
+        static ALL: [OnceLock<Vocabulary>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
+        ALL[language.index()].get_or_init(|| Self::new(language))
     }
 
     fn new(language: Language) -> Self {

@@ -6,20 +6,18 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::facts::{Class, Facts, Function};
-use super::language::Language;
-use super::smells::duplicate_code::search::{ChangedFile, CloneReport, CloneSearch};
+use super::facts::{Class, Function};
 use super::smells::{Copies, Smell, complex_functions, god_class};
 use super::source::Parsers;
-use super::{Builtin, FileReport, Hidden, Unread};
+use super::{Builtin, FileReport, Unread};
 use crate::domain::anchors::Anchors;
 use crate::domain::{Kind, LineRange};
-use crate::git::{Hunk, TreeFile};
+use crate::git::Hunk;
 
 impl Builtin {
     /// The smells that a change of one file adds or makes worse, by line. `old` gives the path and text before; it is
     /// asked only when the new version has smells in the hunks, and answers `None` for an added file: all of it is new.
-    /// Copies are not looked for here but across the whole change, by [`Builtin::review_copies`].
+    /// Copies are not looked for here but across the whole change.
     ///
     /// # Errors
     /// See [`Unread`]; a version before that cannot be read is none.
@@ -43,55 +41,6 @@ impl Builtin {
         let Ok(old) = self.analyze(parsers, &old_path, &old_text, Copies::Ignored) else { return Ok(touched) };
         let before = Before::new(&old, &old_text, &untouched, text, self);
         Ok(before.worsened(touched, &new, text))
-    }
-}
-
-/// A changed file for [`Builtin::review_copies`].
-#[derive(Debug, Clone, Copy)]
-pub struct ChangedText<'a> {
-    pub path: &'a str,
-    pub text: &'a [u8],
-    pub hunks: &'a [Hunk],
-}
-
-impl Builtin {
-    /// The copies (DUPLICATE_CODE) that a change adds: of code in the changed files and in the rest of the snapshot.
-    /// `tree` is the snapshot's tree without the files that a review leaves out, `read` gives a blob's content. Every
-    /// smell comes with the number of the file it is in.
-    pub fn review_copies(
-        &self,
-        parsers: &mut Parsers,
-        files: &[ChangedText<'_>],
-        search: &CloneSearch,
-        tree: &[TreeFile],
-        read: &mut dyn FnMut(&str) -> Option<Vec<u8>>,
-    ) -> CloneReport {
-        if !self.limits().duplicate_code.enabled {
-            return CloneReport::default();
-        }
-        let mut parsed = Vec::new();
-        for (index, file) in files.iter().enumerate() {
-            let source = Language::detect(file.path, file.text)
-                .and_then(|language| parsers.parse(file.path, language, file.text).ok());
-            let Some(source) = source else { continue };
-            let added: Vec<LineRange> =
-                file.hunks.iter().filter(|hunk| hunk.new_lines > 0).map(Hunk::new_range).collect();
-            let facts = Facts::of(&source);
-            parsed.push((index, source, facts, added));
-        }
-        let changed: Vec<ChangedFile<'_>> =
-            parsed.iter().map(|(_, source, facts, added)| ChangedFile { source, facts, added }).collect();
-        let mut report = search.run(&changed, tree, read, self.limits());
-        let mut hidden: HashMap<usize, Hidden> = HashMap::new();
-        for (file, smell) in &mut report.smells {
-            if let Some((_, source, facts, _)) = parsed.get(*file) {
-                let hidden = hidden.entry(*file).or_insert_with(|| self.hidden_in(source, facts));
-                hidden.hide(std::slice::from_mut(smell), source.text);
-                self.heed(source, std::slice::from_mut(smell));
-            }
-            *file = parsed.get(*file).map_or(*file, |(index, ..)| *index);
-        }
-        report
     }
 }
 
@@ -305,6 +254,8 @@ fn verb(kind: Kind, grown: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::builtin::Hidden;
+    use crate::provider::builtin::language::Language;
     use crate::provider::builtin::limits::Limits;
 
     fn method(name: &str, lines: usize) -> String {

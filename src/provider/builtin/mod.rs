@@ -17,11 +17,10 @@ pub mod smells;
 pub mod source;
 mod spec;
 
-pub use change::ChangedText;
 pub use findings::to_findings;
 pub use folder::{FolderError, FolderReport};
 pub use parses::parses_no_worse;
-pub use smells::duplicate_code::search::{CloneReport, CloneSearch};
+pub use smells::duplicate_code::search::{FINGERPRINTS, Known, fingerprints};
 pub use smells::hardcoded_configuration::{Hidden, Values, named, redact, shapes};
 
 use std::fmt;

@@ -4,7 +4,6 @@
 //! many threads read them; a file that makes the analysis panic costs this file and nothing else.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +15,7 @@ use super::lessons::Lessons;
 use super::limits::{Limits, LimitsError};
 use super::smells::Smell;
 use super::smells::duplicate_code::index::CloneIndex;
-use super::smells::duplicate_code::search::{ChangedFile, CloneSearch};
+use super::smells::duplicate_code::search::{ChangedFile, CloneSearch, Known};
 use super::source::Parsers;
 use super::{Builtin, Unread};
 use crate::domain::{ErrorClass, Finding, LeftOut, LeftOutReason, LineRange, RunId, Time, content_hash, text::count};
@@ -52,15 +51,13 @@ pub fn policy_version(smells: &str) -> String {
     content_hash([b"builtin".as_slice(), version, &rules, smells.as_bytes()]).chars().take(16).collect()
 }
 
-/// Where a snapshot is and what a review of it may read and keep.
+/// Where a snapshot is and what a review of it may read.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub run_id: RunId,
     pub commit: String,
     /// What takes files out of a review, for the files that copies are looked for in.
     pub filter: Filter,
-    /// A folder of this repository for fingerprints of its files; may be deleted at any time.
-    pub cache: Option<PathBuf>,
 }
 
 /// The built-in reviewer of one run.
@@ -68,6 +65,7 @@ pub struct BuiltinReviewer {
     repo: Mutex<Repo>,
     snapshot: Snapshot,
     builtin: Builtin,
+    known: Option<Arc<dyn Known>>,
     policy_version: String,
 }
 
@@ -128,6 +126,7 @@ impl BuiltinReviewer {
             repo: Mutex::new(repo),
             snapshot,
             builtin: Builtin::new(limits),
+            known: None,
             policy_version: policy_version(smells),
         })
     }
@@ -136,6 +135,12 @@ impl BuiltinReviewer {
     #[must_use]
     pub fn taught(self, lessons: Option<Arc<dyn Lessons>>) -> Self {
         Self { builtin: self.builtin.taught(lessons), ..self }
+    }
+
+    /// With what is known of the snapshot's files; what is not is read, as far as a review's budget goes.
+    #[must_use]
+    pub fn knowing(self, known: Option<Arc<dyn Known>>) -> Self {
+        Self { known, ..self }
     }
 
     fn repo(&self) -> MutexGuard<'_, Repo> {
@@ -248,11 +253,11 @@ impl BuiltinReviewer {
         }
         let changed: Vec<ChangedFile<'_>> =
             parsed.iter().map(|(_, source, facts, added)| ChangedFile { source, facts, added }).collect();
-        let search = CloneSearch::new(self.snapshot.cache.clone());
+        let search = CloneSearch::new(self.known.as_deref());
         let repo = self.repo();
         let tree = searched(&repo, &self.snapshot.commit, &self.snapshot.filter).map_err(failed)?;
         let found = search.run(&changed, &tree, &mut |blob| repo.blob(blob).ok(), self.builtin.limits());
-        let mut report = Report { notes: found.notes, ..Report::default() };
+        let mut report = Report { notes: found.notes, unknown_bytes: found.bytes_read, ..Report::default() };
         let mut smells_of: Vec<Vec<Smell>> = parsed.iter().map(|_| Vec::new()).collect();
         for (index, smell) in found.smells {
             if let Some(smells) = smells_of.get_mut(index) {
@@ -346,32 +351,6 @@ fn searched(repo: &Repo, commit: &str, filter: &Filter) -> Result<Vec<TreeFile>,
     let mut files = repo.tree_files(commit)?;
     files.retain(|file| Language::detect(&file.path, b"").is_some() && judge.reason(&file.path, b"").is_none());
     Ok(files)
-}
-
-/// Makes the fingerprints of all files of a commit that have none in `cache`, so that a review reads those only that
-/// share some with its change, and finds what it would find by reading all. `goes_on` is asked every now and then.
-/// Returns the number of files that are left.
-///
-/// # Errors
-/// A commit that cannot be read.
-pub fn index_copies(
-    repo: &Repo,
-    commit: &str,
-    filter: &Filter,
-    cache: PathBuf,
-    goes_on: &dyn Fn() -> bool,
-) -> Result<usize, GitError> {
-    let tree = searched(repo, commit, filter)?;
-    let search = CloneSearch::new(Some(cache));
-    let mut left = usize::MAX;
-    // Where nothing is kept, because the folder is full or another process writes, it comes to an end too.
-    while left > 0 && goes_on() {
-        match search.warm(&tree, &mut |blob| repo.blob(blob).ok()) {
-            now if now < left => left = now,
-            _ => break,
-        }
-    }
-    Ok(left)
 }
 
 /// The lines that a change added or changed.

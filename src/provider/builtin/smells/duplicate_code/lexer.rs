@@ -23,7 +23,7 @@ pub const NUMBER: u32 = 2;
 pub const STRING: u32 = 3;
 const FIXED: u32 = 1 << 31;
 
-/// Grows whenever the tokens of some text change: fingerprints that were kept are then made anew.
+/// Grows whenever the tokens of some text change, and with them its fingerprints.
 pub const VERSION: u32 = 1;
 
 const WORD_START: u8 = 1;

@@ -9,7 +9,6 @@ mod family;
 pub mod index;
 mod lexer;
 mod matching;
-mod pack;
 pub mod search;
 mod spans;
 

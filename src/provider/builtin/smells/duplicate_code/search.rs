@@ -1,13 +1,10 @@
 //! Copies of what a change adds, anywhere in the snapshot, without parsing the snapshot.
 //!
-//! Fingerprints of every file are kept by blob id ([`super::pack`]), so that an ordinary review reads only the few files
-//! that share some with the change. Work is bounded by bytes, not by time: the same review finds the same copies.
-
-use std::path::PathBuf;
+//! Whoever starts a search may know the fingerprints of files ([`Known`]), so that an ordinary review reads only the few
+//! files that share some with the change. Work is bounded by bytes, not by time: the same search finds the same copies.
 
 use super::lexer::{self, Family, Token};
 use super::matching::{self, FastMap, GRAM, Match, Print, Rules, WINDOW};
-use super::pack::{self, Entry, Key, Pack};
 use super::{Found, Judged, Place};
 use crate::domain::{LineRange, text};
 use crate::git::TreeFile;
@@ -35,19 +32,29 @@ pub struct CloneReport {
     pub files_seen: usize,
     /// Those that the budget left for a later search.
     pub files_left: usize,
+    /// Bytes that were read since fingerprints were not known.
+    pub bytes_read: u64,
 }
 
-/// A search with its cache and its budget.
-#[derive(Debug, Clone)]
-pub struct CloneSearch {
-    cache: Option<PathBuf>,
+/// Somebody who keeps the fingerprints of files.
+pub trait Known: Send + Sync {
+    /// What [`fingerprints`] makes of a file; `None` where that is not known. `blob` is the blob's id, in hexadecimal.
+    fn fingerprints(&self, path: &str, blob: &str) -> Option<&[u32]>;
+}
+
+/// A search with what is known of the snapshot and its budget.
+#[derive(Clone, Copy)]
+pub struct CloneSearch<'a> {
+    known: Option<&'a dyn Known>,
     budget: u64,
 }
 
 /// Files above this many bytes have no fingerprints: a program wrote them, or nobody copies from them.
-const MAX_FILE: usize = 1 << 20;
+const MAX_FILE: usize = 1_000_000;
 /// A fingerprint in more files than this is an idiom.
 const MAX_FILES_OF_PRINT: usize = 30;
+/// Another one means that the fingerprints of the same file are others.
+pub const FINGERPRINTS: u32 = lexer::VERSION << 16 | (GRAM as u32) << 8 | WINDOW as u32;
 /// Files that are read and compared in full, those with most fingerprints in common first.
 const MAX_CANDIDATES: usize = 48;
 /// Copies that existed before a change: fewer than this share of the tokens is on added lines. Percent.
@@ -55,13 +62,12 @@ const MIN_ADDED: u32 = 50;
 /// From this share on a place is new and no old one that was edited. Percent.
 const MOSTLY_NEW: u32 = 80;
 
-impl CloneSearch {
-    /// Bytes that one search reads to make fingerprints which the cache does not have; about 0.1 s of work.
+impl<'a> CloneSearch<'a> {
+    /// Bytes that one search reads to make fingerprints which are not known; about 0.1 s of work.
     pub const BUDGET: u64 = 8 << 20;
 
-    /// A search that keeps its fingerprints in `cache`, a folder of its own for every repository; `None` keeps none.
-    pub fn new(cache: Option<PathBuf>) -> Self {
-        Self { cache, budget: Self::BUDGET }
+    pub fn new(known: Option<&'a dyn Known>) -> Self {
+        Self { known, budget: Self::BUDGET }
     }
 
     /// The same with another budget, in bytes read per search.
@@ -94,10 +100,10 @@ impl CloneSearch {
             .filter_map(|file| {
                 let family = Family::of(Language::detect(&file.path, &[])?);
                 let wanted = files.iter().any(|changed| changed.family == family && !changed.queries.is_empty());
-                wanted.then(|| Some(Other { file, family, key: pack::key(&file.blob)?, hits: Vec::new() }))?
+                wanted.then(|| Other { file, family, hits: Vec::new() })
             })
             .collect();
-        self.look_up(&files, &mut others, read, tree, &mut report);
+        self.look_up(&files, &mut others, read, &mut report);
 
         for other in candidates(others) {
             let Some(text) = read(&other.file.blob) else { continue };
@@ -118,39 +124,21 @@ impl CloneSearch {
         report
     }
 
-    /// Makes the fingerprints of files that the cache does not have, up to the budget, so that later searches see them.
-    /// Gives the number of files left.
-    pub fn warm(&self, tree: &[TreeFile], read: &mut dyn FnMut(&str) -> Option<Vec<u8>>) -> usize {
-        let mut others: Vec<Other<'_>> = tree
-            .iter()
-            .filter(|file| !is_foreign(&file.path))
-            .filter_map(|file| {
-                let family = Family::of(Language::detect(&file.path, &[])?);
-                Some(Other { file, family, key: pack::key(&file.blob)?, hits: Vec::new() })
-            })
-            .collect();
-        let mut report = CloneReport::default();
-        self.look_up(&[], &mut others, read, tree, &mut report);
-        report.files_left
-    }
-
-    /// Fills the hits of `others`, from the cache or by reading.
+    /// Fills the hits of `others`, from what is known or by reading.
     fn look_up(
         &self,
         files: &[Changed<'_>],
         others: &mut [Other<'_>],
         read: &mut dyn FnMut(&str) -> Option<Vec<u8>>,
-        tree: &[TreeFile],
         report: &mut CloneReport,
     ) {
         let mut queries = Queries::default();
         for print in files.iter().flat_map(|file| &file.queries) {
             queries.add(*print);
         }
-        let cached = self.cache.as_deref().map(Pack::read).unwrap_or_default();
         let mut unknown: Vec<usize> = Vec::new();
         for (index, other) in others.iter_mut().enumerate() {
-            match cached.get(&other.key, other.family) {
+            match self.known.and_then(|known| known.fingerprints(&other.file.path, &other.file.blob)) {
                 Some(prints) => queries.hits(prints, &mut other.hits),
                 None => unknown.push(index),
             }
@@ -160,22 +148,20 @@ impl CloneSearch {
             let path = others[index].file.path.as_str();
             (files.iter().map(|file| distance(file.place.path, path)).min(), index)
         });
-        let mut bytes = 0u64;
-        let mut new: Vec<Entry> = Vec::new();
+        let mut made = 0;
         for &index in &unknown {
-            if bytes >= self.budget {
+            if report.bytes_read >= self.budget {
                 break;
             }
             let other = &mut others[index];
             let text = read(&other.file.blob).unwrap_or_default();
             // Opening a file costs something, however small it is.
-            bytes += text.len() as u64 + 1024;
-            let entry = Entry { key: other.key, family: other.family, prints: prints_of(&other.file.path, &text) };
-            other.hits.extend(entry.prints.iter().filter(|&&print| queries.contains(print)));
-            new.push(entry);
+            report.bytes_read += text.len() as u64 + 1024;
+            queries.hits(&fingerprints(&other.file.path, &text), &mut other.hits);
+            made += 1;
         }
-        report.files_seen += new.len();
-        report.files_left = unknown.len() - new.len();
+        report.files_seen += made;
+        report.files_left = unknown.len() - made;
         if report.files_left > 0 {
             report.notes.push(format!(
                 "copies were looked for in {} of {} of the snapshot in the languages of the change, those nearest to it \
@@ -184,26 +170,7 @@ impl CloneSearch {
                 text::count(report.files_seen + report.files_left, "file")
             ));
         }
-        if let Some(folder) = &self.cache {
-            let mut in_tree: Option<std::collections::HashSet<u64>> = None;
-            let mut keep = |name: u64| {
-                let names = in_tree.get_or_insert_with(|| names_of(tree));
-                names.contains(&name)
-            };
-            if let Err(error) = cached.append(folder, &new, &mut keep) {
-                report.notes.push(format!("{error}; every review makes them anew"));
-            }
-        }
     }
-}
-
-fn names_of(tree: &[TreeFile]) -> std::collections::HashSet<u64> {
-    tree.iter()
-        .filter_map(|file| {
-            let family = Family::of(Language::detect(&file.path, &[])?);
-            Some(pack::name(&pack::key(&file.blob)?, family))
-        })
-        .collect()
 }
 
 /// A changed file, ready to be compared.
@@ -327,7 +294,6 @@ fn among_changed<'a>(files: &[Changed<'a>], rules: &Rules, found: &mut [Vec<Foun
 struct Other<'a> {
     file: &'a TreeFile,
     family: Family,
-    key: Key,
     hits: Vec<u32>,
 }
 
@@ -369,17 +335,14 @@ impl Queries {
             && self.prints.contains_key(&print)
     }
 
-    fn hits(&self, stored: &[u8], hits: &mut Vec<u32>) {
-        if self.prints.is_empty() {
-            return;
-        }
-        let prints = stored.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-        hits.extend(prints.filter(|&print| self.contains(print)));
+    fn hits(&self, prints: &[u32], hits: &mut Vec<u32>) {
+        hits.extend(prints.iter().filter(|&&print| self.contains(print)));
     }
 }
 
-/// The fingerprints of a file, each once; none for files that a program wrote.
-pub(super) fn prints_of(path: &str, text: &[u8]) -> Vec<u32> {
+/// The fingerprints of a file by which a search finds it, sorted, each once; none for files that a program wrote, and for
+/// those in no language of ours.
+pub fn fingerprints(path: &str, text: &[u8]) -> Vec<u32> {
     let Some(language) = Language::detect(path, text) else { return Vec::new() };
     if text.len() > MAX_FILE || is_generated(text) {
         return Vec::new();

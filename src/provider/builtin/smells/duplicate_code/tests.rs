@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::search::{ChangedFile, CloneSearch};
+use super::search::{ChangedFile, CloneSearch, Known, fingerprints};
 use super::*;
 use crate::git::TreeFile;
 use crate::provider::builtin::language::Language;
@@ -126,8 +126,26 @@ fn repetition_that_is_no_copy() {
     }
 }
 
+/// Fingerprints by path.
+#[derive(Default)]
+struct Kept(BTreeMap<String, Vec<u32>>);
+
+impl Known for Kept {
+    fn fingerprints(&self, path: &str, _: &str) -> Option<&[u32]> {
+        self.0.get(path).map(Vec::as_slice)
+    }
+}
+
+fn kept<'a>(files: impl IntoIterator<Item = (&'a str, &'a String)>) -> Kept {
+    Kept(files.into_iter().map(|(path, text)| (path.to_owned(), fingerprints(path, text.as_bytes()))).collect())
+}
+
 /// Runs a search over files whose blob ids are made from their contents; `added` are lines of the first file.
-fn search(search: &CloneSearch, added: &[LineRange], files: &[(&str, String)]) -> (super::search::CloneReport, usize) {
+fn search(
+    search: CloneSearch<'_>,
+    added: &[LineRange],
+    files: &[(&str, String)],
+) -> (super::search::CloneReport, usize) {
     let blob = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..40].to_owned();
     let tree: Vec<TreeFile> =
         files.iter().map(|(path, text)| TreeFile { path: (*path).to_owned(), blob: blob(text) }).collect();
@@ -146,8 +164,7 @@ fn search(search: &CloneSearch, added: &[LineRange], files: &[(&str, String)]) -
 }
 
 #[test]
-fn a_copy_in_another_file_is_found_with_and_without_a_cache() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn a_copy_in_another_file_is_found_whether_its_fingerprints_are_known_or_not() {
     for (language, name, code) in FUNCTIONS {
         let new = format!("src/new/{name}");
         let old = format!("src/old/{name}");
@@ -157,8 +174,9 @@ fn a_copy_in_another_file_is_found_with_and_without_a_cache() {
             ("src/old/main.txt", code.to_owned()),
         ];
         let lines = LineRange::new(1, code.lines().count() as u32);
-        for cache in [None, Some(folder.path().to_owned()), Some(folder.path().to_owned())] {
-            let (report, _) = search(&CloneSearch::new(cache), &[lines], &files);
+        let known = kept(files.iter().map(|(path, text)| (*path, text)));
+        for known in [None, Some(&known as &dyn Known)] {
+            let (report, _) = search(CloneSearch::new(known), &[lines], &files);
             assert_eq!(report.smells.len(), 1, "{language:?} {report:?}");
             assert!(report.smells[0].1.title.contains(&old), "{report:?}");
             assert_eq!((report.files_seen, report.files_left, report.notes.len()), (1, 0, 0), "{report:?}");
@@ -167,8 +185,7 @@ fn a_copy_in_another_file_is_found_with_and_without_a_cache() {
 }
 
 #[test]
-fn what_is_known_is_not_read_again() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn what_is_known_is_not_read() {
     let (_, _, code) = FUNCTIONS[5];
     let mut files = vec![("a.go", code.to_owned())];
     let names: Vec<String> = (0..40).map(|n| format!("p/f{n}.go")).collect();
@@ -176,16 +193,17 @@ fn what_is_known_is_not_read_again() {
         files.push((name, format!("package p\n\nvar x{n} = y\n")));
     }
     let all = [LineRange::new(1, 20)];
-    let warm = CloneSearch::new(Some(folder.path().to_owned()));
-    assert_eq!(search(&warm, &all, &files).1, 40);
-    let (report, reads) = search(&warm, &all, &files);
-    assert_eq!((reads, report.files_seen), (0, 40));
-    // A budget that ends early is said, and the next search goes on.
-    let small = CloneSearch::new(Some(folder.path().join("small"))).with_budget(10_000);
-    let (first, reads) = search(&small, &all, &files);
-    assert!(first.files_left > 0 && reads == first.files_seen && first.notes.len() == 1, "{first:?}");
-    let (second, _) = search(&small, &all, &files);
-    assert!(second.files_seen > first.files_seen, "{second:?}");
+    let search = |known: &Kept, budget| search(CloneSearch::new(Some(known)).with_budget(budget), &all, &files);
+    let whole = kept(files.iter().map(|(path, text)| (*path, text)));
+    let (report, reads) = search(&whole, CloneSearch::BUDGET);
+    assert_eq!((reads, report.files_seen, report.notes.len()), (0, 40, 0), "{report:?}");
+    // A budget that ends early is said; what is known costs none of it.
+    let (none, reads) = search(&Kept::default(), 10_000);
+    assert!(none.files_left > 0 && reads == none.files_seen && none.notes.len() == 1, "{none:?}");
+    let half = kept(files.iter().take(21).map(|(path, text)| (*path, text)));
+    let (half, reads) = search(&half, 10_000);
+    assert_eq!((half.files_seen, half.files_left), (20 + reads, 20 - reads), "{half:?}");
+    assert_eq!(reads, none.files_seen);
 }
 
 /// The files of this crate's sources, by path.
@@ -214,17 +232,13 @@ fn sources() -> Vec<(String, String)> {
 #[test]
 fn with_all_fingerprints_known_a_real_change_finds_what_reading_everything_finds() {
     let sources = sources();
-    let folder = tempfile::tempdir().expect("a folder");
-    // Blobs are told apart by their first 32 digits.
-    let blob = |at: usize| format!("{at:032x}00000000");
+    let blob = |at: usize| format!("{at:040x}");
     let tree: Vec<TreeFile> =
         sources.iter().enumerate().map(|(at, (path, _))| TreeFile { path: path.clone(), blob: blob(at) }).collect();
-    let text_of = |id: &str| {
-        sources.get(usize::from_str_radix(id.get(..32)?, 16).ok()?).map(|(_, text)| text.clone().into_bytes())
-    };
-    let known = CloneSearch::new(Some(folder.path().to_owned())).with_budget(u64::MAX);
-    assert_eq!(known.warm(&tree, &mut |id| text_of(id)), 0);
-    let (known, full) = (known.with_budget(0), CloneSearch::new(None).with_budget(u64::MAX));
+    let text_of =
+        |id: &str| sources.get(usize::from_str_radix(id, 16).ok()?).map(|(_, text)| text.clone().into_bytes());
+    let known = kept(sources.iter().map(|(path, text)| (path.as_str(), text)));
+    let (known, full) = (CloneSearch::new(Some(&known)).with_budget(0), CloneSearch::new(None).with_budget(u64::MAX));
     let (mut found, mut most) = (0, 0);
     // Each time another change: a long file's code again, with other names, beside everything else.
     for (path, text) in sources.iter().filter(|(_, text)| text.len() > 12_000).step_by(9) {
@@ -253,7 +267,7 @@ fn with_all_fingerprints_known_a_real_change_finds_what_reading_everything_finds
 fn only_what_the_change_adds_is_a_copy() {
     let (_, _, code) = FUNCTIONS[2];
     let files = [("a.js", format!("{code}\nother();\n")), ("b.js", code.to_owned())];
-    let count = |added: &[LineRange]| search(&CloneSearch::new(None), added, &files).0.smells.len();
+    let count = |added: &[LineRange]| search(CloneSearch::new(None), added, &files).0.smells.len();
     assert_eq!(count(&[LineRange::new(1, 15)]), 1, "all of it is new");
     assert_eq!(count(&[LineRange::new(2, 12)]), 1, "most of it is new");
     assert_eq!(count(&[LineRange::new(7, 7)]), 0, "one line of an old copy changed");
@@ -287,7 +301,7 @@ fn two_old_copies_that_are_edited_alike_are_not_new() {
     let (_, _, code) = FUNCTIONS[2];
     let lines = code.lines().count() as u32;
     let files = [("a.js", format!("{code}{code}"))];
-    let count = |added: &[LineRange]| search(&CloneSearch::new(None), added, &files).0.smells.len();
+    let count = |added: &[LineRange]| search(CloneSearch::new(None), added, &files).0.smells.len();
     assert_eq!(count(&[LineRange::new(3, 10), LineRange::new(lines + 3, lines + 10)]), 0, "both edited");
     assert_eq!(count(&[LineRange::new(lines + 1, 2 * lines)]), 1, "the second is new");
     assert_eq!(count(&[LineRange::new(1, lines)]), 1, "the first is new");
@@ -350,7 +364,7 @@ fn a_block_that_is_copied_very_often_is_reported_once_per_place() {
     let many = code.repeat(2_000);
     let lines = LineRange::new(1, code.lines().count() as u32);
     let files = [(path, code.to_owned()), ("p/many.go", many.clone())];
-    let (report, _) = search(&CloneSearch::new(None), &[lines], &files);
+    let (report, _) = search(CloneSearch::new(None), &[lines], &files);
     assert_eq!(report.smells.len(), 1);
     assert!(report.smells[0].1.explanation.contains("(and 1999 more places)"), "{}", report.smells[0].1.explanation);
     // Within a file what repeats so often is an idiom.
