@@ -1,4 +1,5 @@
-//! The history of a repository for the ranking: read from git once, then kept by the commit that it is the history of.
+//! The history of a repository for the ranking: read from git once, then kept by the commit that it is the history of,
+//! and what commits on top of it changed by these.
 //!
 //! Invariants: what is kept follows from immutable commits, so that it is right or unreadable, never stale; what git did
 //! not have is not kept, since it may come; without a folder everything is read from git.
@@ -19,6 +20,77 @@ const MOST_KEPT: u64 = 32 << 20;
 const VERSION: &str = "1";
 /// A history that is kept is looked for behind so many of the newest commits.
 const RECENT: usize = 200;
+
+/// The commits behind one commit.
+#[derive(Debug, Default)]
+pub struct Known {
+    pub history: History,
+    /// By commit: its number in the history.
+    numbers: HashMap<String, usize>,
+    parents: HashMap<String, Vec<String>>,
+}
+
+/// A commit, and what it changed.
+struct Entry {
+    ancestor: Ancestor,
+    files: Vec<Changed>,
+    /// See [`Past::words`].
+    words: Vec<u32>,
+}
+
+/// A file that a commit changed.
+struct Changed {
+    path: String,
+    touch: Touch,
+    hunks: Vec<Hunk>,
+}
+
+impl Known {
+    /// What `limit` commits behind `tip`, itself included, changed of code.
+    ///
+    /// # Errors
+    /// A tip that is no commit. What goes wrong with `folder` costs time and nothing else.
+    pub fn read(repo: &Repo, tip: &str, limit: usize, folder: Option<&Path>) -> Result<Self, GitError> {
+        let kept = Kept { shelf: Shelf::open(folder, "past", MOST_KEPT), limit };
+        let entries = match on_top(repo, tip, &kept) {
+            Some(entries) => entries,
+            None => walked(repo, tip, &kept)?,
+        };
+        kept.shelf.close();
+        Ok(Self::of(entries))
+    }
+
+    fn of(entries: Vec<Entry>) -> Self {
+        let mut known = Self::default();
+        for Entry { ancestor, files, words } in entries {
+            if !files.is_empty() {
+                known.numbers.insert(ancestor.commit.clone(), known.history.commits.len());
+                let file =
+                    |Changed { path, touch, hunks }| PastFile { path: known.history.path_id(&path), touch, hunks };
+                let files = files.into_iter().map(file).collect();
+                known.history.commits.push(Past { files, words });
+            }
+            known.parents.insert(ancestor.commit, ancestor.parents);
+        }
+        known
+    }
+
+    /// The history's commits that a commit has behind it, itself included, the newest first.
+    pub fn before(&self, commit: &str) -> Vec<usize> {
+        let mut seen: HashSet<&str> = HashSet::new();
+        let mut open = vec![commit];
+        let mut before = Vec::new();
+        while let Some(commit) = open.pop() {
+            let Some((commit, parents)) = self.parents.get_key_value(commit) else { continue };
+            if seen.insert(commit) {
+                before.extend(self.numbers.get(commit));
+                open.extend(parents.iter().map(String::as_str));
+            }
+        }
+        before.sort_unstable();
+        before
+    }
+}
 
 /// Histories by their tip, and what single commits changed.
 struct Kept {
@@ -105,77 +177,6 @@ fn walked(repo: &Repo, tip: &str, kept: &Kept) -> Result<Vec<Entry>, GitError> {
         kept.put_history(tip, &entries);
     }
     Ok(entries)
-}
-
-/// The commits behind one commit.
-#[derive(Debug, Default)]
-pub struct Known {
-    pub history: History,
-    /// By commit: its number in the history.
-    numbers: HashMap<String, usize>,
-    parents: HashMap<String, Vec<String>>,
-}
-
-/// A commit, and what it changed.
-struct Entry {
-    ancestor: Ancestor,
-    files: Vec<Changed>,
-    /// See [`Past::words`].
-    words: Vec<u32>,
-}
-
-/// A file that a commit changed.
-struct Changed {
-    path: String,
-    touch: Touch,
-    hunks: Vec<Hunk>,
-}
-
-impl Known {
-    /// What `limit` commits behind `tip`, itself included, changed of code.
-    ///
-    /// # Errors
-    /// A tip that is no commit. What goes wrong with `folder` costs time and nothing else.
-    pub fn read(repo: &Repo, tip: &str, limit: usize, folder: Option<&Path>) -> Result<Self, GitError> {
-        let kept = Kept { shelf: Shelf::open(folder, "past", MOST_KEPT), limit };
-        let entries = match on_top(repo, tip, &kept) {
-            Some(entries) => entries,
-            None => walked(repo, tip, &kept)?,
-        };
-        kept.shelf.close();
-        Ok(Self::of(entries))
-    }
-
-    fn of(entries: Vec<Entry>) -> Self {
-        let mut known = Self::default();
-        for Entry { ancestor, files, words } in entries {
-            if !files.is_empty() {
-                known.numbers.insert(ancestor.commit.clone(), known.history.commits.len());
-                let file =
-                    |Changed { path, touch, hunks }| PastFile { path: known.history.path_id(&path), touch, hunks };
-                let files = files.into_iter().map(file).collect();
-                known.history.commits.push(Past { files, words });
-            }
-            known.parents.insert(ancestor.commit, ancestor.parents);
-        }
-        known
-    }
-
-    /// The history's commits that a commit has behind it, itself included, the newest first.
-    pub fn before(&self, commit: &str) -> Vec<usize> {
-        let mut seen: HashSet<&str> = HashSet::new();
-        let mut open = vec![commit];
-        let mut before = Vec::new();
-        while let Some(commit) = open.pop() {
-            let Some((commit, parents)) = self.parents.get_key_value(commit) else { continue };
-            if seen.insert(commit) {
-                before.extend(self.numbers.get(commit));
-                open.extend(parents.iter().map(String::as_str));
-            }
-        }
-        before.sort_unstable();
-        before
-    }
 }
 
 impl Entry {
