@@ -57,7 +57,7 @@ fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
             tree: &ancestor.commit,
             history: parent,
             task,
-            diff: Vec::new(),
+            diff: &Vec::new,
             budget,
             encoding: Encoding::O200kBase,
             options: Options { documentation: false, constitution: false, ..Options::default() },

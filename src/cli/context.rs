@@ -93,7 +93,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         focus: arguments.focus.iter().map(|focus| parse_focus(focus)).collect::<Result<_, _>>()?,
         text: task_text(arguments.task.as_deref())?,
     };
-    let mut diff = Vec::new();
+    let mut change = None;
     let (tree, history) = match &arguments.at {
         Some(revision) => {
             let commit = repo.resolve_commit(revision)?;
@@ -106,10 +106,11 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
                 None => repo.snapshot_default(&filter)?,
             };
             task.given = given(repo, &snapshot.change.files)?;
-            diff = told(repo, &snapshot.change, budget);
             let history =
                 if snapshot.head_commit.is_empty() { &snapshot.snapshot_commit } else { &snapshot.head_commit };
-            (snapshot.snapshot_commit.clone(), history.clone())
+            let commits = (snapshot.snapshot_commit.clone(), history.clone());
+            change = Some(snapshot.change);
+            commits
         }
     };
     if task.given.is_empty() && task.focus.is_empty() && task.text.is_empty() {
@@ -134,7 +135,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         tree: &tree,
         history: &history,
         task,
-        diff,
+        diff: &|| change.as_ref().map(|change| told(repo, change, budget)).unwrap_or_default(),
         budget,
         encoding: ENCODING,
         options,

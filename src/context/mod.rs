@@ -15,6 +15,7 @@ pub mod house_documents;
 pub mod house_rules;
 mod imports;
 pub mod index;
+mod interner;
 mod library;
 mod links;
 pub mod mask;

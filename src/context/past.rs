@@ -1,10 +1,12 @@
-//! The history of a repository for the ranking: read from git once, then kept by the commit that it is the history of.
+//! The history of a repository for the ranking: read from git once, then kept by the commit that it is the history of,
+//! and what commits on top of it changed by these.
 //!
 //! Invariants: what is kept follows from immutable commits, so that it is right or unreadable, never stale; what git did
 //! not have is not kept, since it may come; without a folder everything is read from git.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::slice;
 
 use super::retrieve::history::{History, MOST_FILES, MOST_WORDS, Past, PastFile, Touch, fingerprint};
 use super::retrieve::paths::is_code;
@@ -49,33 +51,12 @@ impl Known {
     /// # Errors
     /// A tip that is no commit. What goes wrong with `folder` costs time and nothing else.
     pub fn read(repo: &Repo, tip: &str, limit: usize, folder: Option<&Path>) -> Result<Self, GitError> {
-        let kept = Shelf::open(folder, "past", MOST_KEPT);
-        let key = |commit: &str| Key::of(&["past", VERSION, commit, &limit.to_string()]);
-        let load = |commit: &str| unpack(&kept.get(key(commit))?);
-        if let Some(entries) = load(tip) {
-            return Ok(Self::of(entries));
-        }
-        let ancestors = repo.ancestors(tip, limit)?;
-        let base = ancestors.iter().take(RECENT).find_map(|ancestor| load(&ancestor.commit)).unwrap_or_default();
-        let mut base: HashMap<String, Entry> =
-            base.into_iter().map(|entry| (entry.ancestor.commit.clone(), entry)).collect();
-        let is_cut_short = ancestors.len() < limit && {
-            let known: HashSet<&str> = ancestors.iter().map(|ancestor| ancestor.commit.as_str()).collect();
-            ancestors.iter().flat_map(|ancestor| &ancestor.parents).any(|parent| !known.contains(parent.as_str()))
+        let kept = Kept { shelf: Shelf::open(folder, "past", MOST_KEPT), limit };
+        let entries = match on_top(repo, tip, &kept) {
+            Some(entries) => entries,
+            None => walked(repo, tip, &kept)?,
         };
-        let mut is_whole = !is_cut_short;
-        let mut entries = Vec::with_capacity(ancestors.len());
-        for ancestor in ancestors {
-            entries.push(base.remove(&ancestor.commit).unwrap_or_else(|| {
-                let past = repo.past_changes(&ancestor.commit, MOST_FILES, &is_code);
-                is_whole &= past.as_ref().is_ok_and(|past| past.missing == 0);
-                Entry::of(ancestor, past.unwrap_or_default().changes)
-            }));
-        }
-        if is_whole {
-            kept.put(key(tip), pack(&entries));
-            kept.close();
-        }
+        kept.shelf.close();
         Ok(Self::of(entries))
     }
 
@@ -111,7 +92,102 @@ impl Known {
     }
 }
 
+/// Histories by their tip, and what single commits changed.
+struct Kept {
+    shelf: Shelf,
+    limit: usize,
+}
+
+impl Kept {
+    fn history_key(&self, tip: &str) -> Key {
+        Key::of(&["past", VERSION, tip, &self.limit.to_string()])
+    }
+
+    fn commit_key(commit: &str) -> Key {
+        Key::of(&["past", VERSION, commit])
+    }
+
+    fn history(&self, tip: &str) -> Option<Vec<Entry>> {
+        unpack(&self.shelf.get(self.history_key(tip))?)
+    }
+
+    fn put_history(&self, tip: &str, entries: &[Entry]) {
+        self.shelf.put(self.history_key(tip), pack(entries));
+    }
+
+    fn commit(&self, commit: &str) -> Option<Entry> {
+        unpack(&self.shelf.get(Self::commit_key(commit))?)?.pop()
+    }
+
+    fn put_commit(&self, entry: &Entry) {
+        self.shelf.put(Self::commit_key(&entry.ancestor.commit), pack(slice::from_ref(entry)));
+    }
+}
+
+/// The history of a commit a few commits above one whose history is kept, none of them a merge: these few, then that one.
+/// It is what [`walked`] has, without a walk, for which git reads every commit that there is.
+fn on_top(repo: &Repo, tip: &str, kept: &Kept) -> Option<Vec<Entry>> {
+    let mut above: Vec<Ancestor> = Vec::new();
+    let mut commit = tip.to_owned();
+    let base = loop {
+        if let Some(base) = kept.history(&commit) {
+            break base;
+        }
+        let ancestor = repo.ancestor(&commit).ok()?;
+        let [parent] = ancestor.parents.as_slice() else { return None };
+        commit.clone_from(parent);
+        above.push(ancestor);
+        if above.len() > RECENT {
+            return None;
+        }
+    };
+    let above = above.into_iter().map(|ancestor| {
+        kept.commit(&ancestor.commit).unwrap_or_else(|| {
+            let (entry, missing) = Entry::read(repo, ancestor);
+            if missing == 0 {
+                kept.put_commit(&entry);
+            }
+            entry
+        })
+    });
+    Some(above.chain(base).take(kept.limit).collect())
+}
+
+/// The history as git tells it.
+fn walked(repo: &Repo, tip: &str, kept: &Kept) -> Result<Vec<Entry>, GitError> {
+    let ancestors = repo.ancestors(tip, kept.limit)?;
+    let base = ancestors.iter().take(RECENT).find_map(|ancestor| kept.history(&ancestor.commit)).unwrap_or_default();
+    let mut base: HashMap<String, Entry> =
+        base.into_iter().map(|entry| (entry.ancestor.commit.clone(), entry)).collect();
+    let is_cut_short = ancestors.len() < kept.limit && {
+        let known: HashSet<&str> = ancestors.iter().map(|ancestor| ancestor.commit.as_str()).collect();
+        ancestors.iter().flat_map(|ancestor| &ancestor.parents).any(|parent| !known.contains(parent.as_str()))
+    };
+    let mut missing = u32::from(is_cut_short);
+    let mut entries = Vec::with_capacity(ancestors.len());
+    for ancestor in ancestors {
+        let known = base.remove(&ancestor.commit).or_else(|| kept.commit(&ancestor.commit));
+        entries.push(known.unwrap_or_else(|| {
+            let (entry, lacks) = Entry::read(repo, ancestor);
+            missing += lacks;
+            entry
+        }));
+    }
+    if missing == 0 {
+        kept.put_history(tip, &entries);
+    }
+    Ok(entries)
+}
+
 impl Entry {
+    /// What a commit changed, and how much of that git does not have.
+    fn read(repo: &Repo, ancestor: Ancestor) -> (Self, u32) {
+        match repo.past_changes(&ancestor.commit, MOST_FILES, &is_code) {
+            Ok(past) => (Self::of(ancestor, past.changes), past.missing),
+            Err(_) => (Self::of(ancestor, Vec::new()), 1),
+        }
+    }
+
     fn of(ancestor: Ancestor, changes: Vec<PastChange>) -> Self {
         let lines =
             changes.iter().flat_map(|change| &change.hunks).flat_map(|hunk| hunk.removed.iter().chain(&hunk.added));
@@ -213,6 +289,7 @@ mod tests {
         fn new(commits: usize) -> Self {
             let folder = tempfile::tempdir().expect("a folder");
             let git = git2::Repository::init_bare(folder.path().join("a.git")).expect("a repository");
+            git.set_head("refs/heads/main").expect("a branch to be");
             let sample = Self { folder, git };
             (0..commits).for_each(|number| drop(sample.commit(number)));
             sample
@@ -223,14 +300,24 @@ mod tests {
         }
 
         fn commit(&self, number: usize) -> String {
+            let head = self.git.head().ok().map(|_| self.tip());
+            let commit = self.commit_on(number, &head.iter().map(String::as_str).collect::<Vec<_>>());
+            let id = git2::Oid::from_str(&commit).expect("an id");
+            self.git.reference("refs/heads/main", id, true, "").expect("a branch");
+            commit
+        }
+
+        fn commit_on(&self, number: usize, parents: &[&str]) -> String {
             let blob = self.git.blob(Self::text(number).as_bytes()).expect("a blob");
             let mut tree = self.git.treebuilder(None).expect("a builder");
             tree.insert("main.rs", blob, 0o100_644).expect("an entry");
             let tree = self.git.find_tree(tree.write().expect("a tree")).expect("the tree");
             let who = git2::Signature::new("a", "a@example.org", &git2::Time::new(number as i64, 0)).expect("a name");
-            let parent = self.git.head().ok().map(|head| head.peel_to_commit().expect("a commit"));
-            let parents: Vec<&git2::Commit<'_>> = parent.iter().collect();
-            self.git.commit(Some("HEAD"), &who, &who, "a", &tree, &parents).expect("a commit").to_string()
+            let id = |parent: &&str| git2::Oid::from_str(parent).expect("an id");
+            let parent = |parent: &&str| self.git.find_commit(id(parent)).expect("a commit");
+            let parents: Vec<git2::Commit<'_>> = parents.iter().map(parent).collect();
+            let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
+            self.git.commit(None, &who, &who, "a", &tree, &parents).expect("a commit").to_string()
         }
 
         fn tip(&self) -> String {
@@ -278,5 +365,26 @@ mod tests {
         assert_eq!(hunks(&later), [1; 6]);
         assert_eq!(later.before(&sample.tip()), [0, 1, 2, 3, 4, 5]);
         assert_eq!(later.history.commits[1..], read.history.commits);
+    }
+
+    #[test]
+    fn a_history_on_top_of_one_that_is_kept_is_the_one_that_git_tells() {
+        let sample = Sample::new(3);
+        let fork = sample.tip();
+        (3..6).for_each(|number| drop(sample.commit(number)));
+        let side = sample.commit_on(6, &[&fork]);
+        let merge = sample.commit_on(7, &[&sample.tip(), &side]);
+        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        for (limit, folder) in [(100, "whole"), (6, "cut")] {
+            let folder = sample.folder.path().join(folder);
+            let mut tip = merge.clone();
+            for number in 8..11 {
+                let kept = Known::read(&repo, &tip, limit, Some(&folder)).expect("a history");
+                let told = Known::read(&repo, &tip, limit, None).expect("a history");
+                assert_eq!(kept.history.commits, told.history.commits);
+                assert_eq!((kept.numbers, kept.parents), (told.numbers, told.parents));
+                tip = sample.commit_on(number, &[&tip]);
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ignore::gitignore::Gitignore;
 
@@ -91,8 +91,9 @@ pub struct Question<'a> {
     /// The commit whose history is looked at.
     pub history: &'a str,
     pub task: Task,
-    /// The change as it is told, a piece for each file; empty when the task's text says it.
-    pub diff: Vec<Piece>,
+    /// The change as it is told, a piece for each file; empty when the task's text says it. Asked for when the ranking is
+    /// done: a table of tokens may still be unpacked until then.
+    pub diff: &'a dyn Fn() -> Vec<Piece>,
     /// In tokens of the encoding.
     pub budget: u32,
     pub encoding: Encoding,
@@ -140,7 +141,7 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     if !task.text.is_empty() {
         all.push(task_piece(&task.text, budget / TASK_PART, count));
     }
-    all.extend(diff);
+    all.extend(diff());
     all.extend(focus_pieces(&task.focus, &files, &telling, budget, count));
     if options.documentation {
         let room = u64::from(MAX_RULES.min(budget / 32));
@@ -400,11 +401,17 @@ const PLACES: [(&str, &[&str]); 6] = [
     ("what it means", &["meaning"]),
 ];
 
+/// Of each figure of a passage, the reason that it is a part of.
+static PLACE_OF: LazyLock<Vec<Option<usize>>> = LazyLock::new(|| {
+    let is_of = |name: &str, names: &[&str]| names.iter().any(|beginning| name.starts_with(beginning));
+    let place = |name: &&str| PLACES.iter().position(|(_, names)| is_of(name, names));
+    PassageFactors::NAMES.iter().map(place).collect()
+});
+
 /// The strongest reason for a passage, in words.
 fn passage_reason(factors: &PassageFactors, weights: &Weights) -> &'static str {
     let mut parts = [0.0f32; PLACES.len()];
-    for ((name, figure), weight) in PassageFactors::NAMES.iter().zip(factors.values()).zip(&weights.passages) {
-        let place = PLACES.iter().position(|(_, names)| names.iter().any(|beginning| name.starts_with(beginning)));
+    for ((place, figure), weight) in PLACE_OF.iter().zip(factors.values()).zip(&weights.passages) {
         if let Some(part) = place.and_then(|place| parts.get_mut(place)) {
             *part += figure * weight;
         }

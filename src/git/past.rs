@@ -3,7 +3,7 @@
 //! Invariants: everything comes from objects; a commit that cannot be read (a shallow or partial clone ends somewhere)
 //! ends the walk or is passed over, it fails nothing.
 
-use git2::{Delta, DiffDelta, DiffOptions, Oid, Sort};
+use git2::{Commit, Delta, DiffDelta, DiffOptions, Oid, Sort};
 
 use super::{GitError, Hunk, Repo};
 use crate::domain::Time;
@@ -77,10 +77,17 @@ impl Repo {
         for id in walk.take(limit) {
             // A shallow clone, or one that lacks objects: the history ends here.
             let Ok(commit) = id.and_then(|id| self.inner.find_commit(id)) else { break };
-            let parents = commit.parent_ids().map(|parent| parent.to_string()).collect();
-            found.push(Ancestor { commit: commit.id().to_string(), parents });
+            found.push(ancestor(&commit));
         }
         Ok(found)
+    }
+
+    /// A commit with its parents.
+    ///
+    /// # Errors
+    /// A commit that git does not have.
+    pub fn ancestor(&self, commit: &str) -> Result<Ancestor, GitError> {
+        Ok(ancestor(&self.commit(commit)?))
     }
 
     /// What a commit says of itself, and when it was made. Bytes that are not UTF-8 are replaced.
@@ -181,6 +188,13 @@ impl Repo {
             changes.push(PastChange { path, kind, hunks: hunks.unwrap_or_default() });
         }
         Ok(PastChanges { changes, missing })
+    }
+}
+
+fn ancestor(commit: &Commit<'_>) -> Ancestor {
+    Ancestor {
+        commit: commit.id().to_string(),
+        parents: commit.parent_ids().map(|parent| parent.to_string()).collect(),
     }
 }
 

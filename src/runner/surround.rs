@@ -106,7 +106,7 @@ impl Runner {
             history,
             task: task::Task { given: given(&self.repo, files)?, ..task::Task::default() },
             // The task tells of the change and of the house's rules by itself.
-            diff: Vec::new(),
+            diff: &Vec::new,
             budget,
             encoding,
             options: Options { documentation: false, constitution: false, ..Options::default() },

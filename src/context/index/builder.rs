@@ -2,11 +2,11 @@
 //!
 //! Invariant: a segment holds a bounded amount of text, so that making one takes a bounded amount of memory.
 
-use super::interner::Interner;
 use super::segment::{ChunkRow, FILE_WORDS, FileRow, NONE, Segment};
 use super::words::{self, LONGEST_RUN};
 use super::{IndexError, packed, sealed};
 use crate::context::chunk::{ChunkKind, Cut, Rows};
+use crate::context::interner::Interner;
 use crate::domain::LeftOutReason;
 
 /// A segment is full from so many bytes of text on.

@@ -7,7 +7,6 @@
 //! Invariants: readers never wait; whatever is wrong with the files of an index, it is rebuilt and never fatal.
 
 mod builder;
-mod interner;
 mod packed;
 mod prints;
 mod refresh;

@@ -258,6 +258,13 @@ fn prices<'a>(pieces: &'a [Piece], count: Count<'_>) -> Vec<Price> {
     pieces.iter().map(price).collect()
 }
 
+impl Price {
+    /// What it adds where it closes the gap between two sections.
+    fn least(self) -> u32 {
+        self.text.saturating_sub(self.head)
+    }
+}
+
 /// The pieces to take, by number, and why the others are not.
 fn take(pieces: &[Piece], prices: &[Price], room: u32) -> (Vec<usize>, Vec<(usize, Excluded)>) {
     let mut taken = Taken::new(room);
@@ -287,11 +294,24 @@ fn take(pieces: &[Piece], prices: &[Price], room: u32) -> (Vec<usize>, Vec<(usiz
     // most of what is relevant is not likely to be, each by itself.
     let mut offers: BinaryHeap<Offer> =
         of(Need::Worth).map(|at| Offer { rate: rate(at, true), at, is_first: true }).collect();
+    let mut sifted = room;
     while let Some(Offer { at, is_first, .. }) = offers.pop() {
         if is_first && taken.has(&pieces[at].path) {
             offers.push(Offer { rate: rate(at, false), at, is_first: false });
         } else {
             offer(&mut taken, &mut excluded, at, room);
+        }
+        // Most pieces never fit: they are taken out unsorted, each time that the room has halved.
+        let left = room - taken.used();
+        if left < sifted / 2 {
+            sifted = left;
+            offers.retain(|other| {
+                let can_fit = prices[other.at].least() <= left;
+                if !can_fit {
+                    offer(&mut taken, &mut excluded, other.at, room);
+                }
+                can_fit
+            });
         }
     }
     for at in of(Need::Filler) {

@@ -3,7 +3,7 @@
 //! Invariants: the passages of a document cover all of its lines, in order, each line once; reading takes time by the
 //! text's length whatever it is.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::words::{MAX_LINE, Vocabulary, Word, identifiers};
@@ -32,8 +32,6 @@ pub struct Document {
     packed: Option<PackedWords>,
     /// How often each word stands in it, by word.
     pub counts: Vec<(Word, u32)>,
-    /// The same of the parts of words.
-    pub part_counts: Vec<(Word, u32)>,
     /// Names with the lines that declare them, by line.
     pub declared: Vec<(u32, Word)>,
     /// By line, whether it imports something.
@@ -94,7 +92,6 @@ impl Document {
         let counts = counted(words.words.iter().copied());
         Self {
             length: words.words.len() as u32,
-            part_counts: part_counts(&counts, vocabulary),
             counts,
             words: OnceLock::from(words),
             packed: None,
@@ -165,7 +162,6 @@ impl Document {
         let is_whole = passages.last().map_or(0, |last| last.end) as usize == imports.len();
         (is_whole && lines.len() == declaring.len()).then(|| Self {
             length,
-            part_counts: part_counts(&counts, vocabulary),
             counts,
             words: OnceLock::new(),
             packed: Some(PackedWords { names, lines: reader.0.to_vec() }),
@@ -202,8 +198,11 @@ impl Document {
     }
 
     /// The names that it declares, each once.
-    pub fn names(&self) -> HashSet<Word> {
-        self.declared.iter().map(|(_, word)| *word).collect()
+    pub fn names(&self) -> Vec<Word> {
+        let mut names: Vec<Word> = self.declared.iter().map(|(_, word)| *word).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 }
 
@@ -218,20 +217,6 @@ impl PackedWords {
         }
         unpacked
     }
-}
-
-fn part_counts(counts: &[(Word, u32)], vocabulary: &Vocabulary) -> Vec<(Word, u32)> {
-    let mut parts: Vec<(Word, u32)> = Vec::with_capacity(2 * counts.len());
-    for (word, count) in counts {
-        parts.extend(vocabulary.parts(*word).iter().map(|part| (*part, *count)));
-    }
-    parts.sort_unstable();
-    parts.dedup_by(|(part, count), (last, sum)| {
-        let is_same = part == last;
-        *sum += if is_same { *count } else { 0 };
-        is_same
-    });
-    parts
 }
 
 fn counted(words: impl Iterator<Item = Word>) -> Vec<(Word, u32)> {

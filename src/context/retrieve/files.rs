@@ -10,7 +10,7 @@ use super::factors::{FileFactors, flag};
 use super::history::{History, MOST_FILES, PathId, fingerprint};
 use super::paths::{folder, is_generic, is_test, language, nearness, subject};
 use super::task::{Query, ROLES, Rarity, Role};
-use super::words::{Vocabulary, Word};
+use super::words::{ByWord, Vocabulary, Word};
 
 /// A file that may be relevant.
 pub struct Candidate<'a> {
@@ -62,7 +62,7 @@ pub fn weigh(
 ) -> FileEvidence {
     let mut factors = vec![FileFactors::default(); files.len()];
     let relations = by_history(&mut factors, files, given, query, history, before, vocabulary);
-    by_words(&mut factors, files, query, rarity);
+    by_words(&mut factors, files, query, rarity, vocabulary);
     by_references(&mut factors, files, query, rarity, vocabulary);
     by_path(&mut factors, files, given, rarity, vocabulary);
     by_passages(&mut factors, files, query);
@@ -202,9 +202,15 @@ fn by_history(
 
 /// Of each commit, how much its words are like the task's: the rare ones among commits, by the root of its length.
 fn likeness(query: &Query, history: &History, before: &[usize], vocabulary: &Vocabulary) -> Vec<f32> {
-    let edited = query.roles.iter().filter(|(_, roles)| **roles & !(1 << Role::Near as u8) != 0);
-    let mut words: HashMap<u32, f32> = edited.map(|(word, _)| (fingerprint(vocabulary.name(*word)), 0.0)).collect();
-    let words_of = |at: &usize| history.commits.get(*at).map_or(&[][..], |commit| commit.words.as_slice());
+    let edited = query.words.iter().filter(|word| query.roles.get(**word) & !(1 << Role::Near as u8) != 0);
+    let mut words: HashMap<u32, f32> = edited.map(|word| (fingerprint(vocabulary.name(*word)), 0.0)).collect();
+    // Nearly all words of the history are none of the task's: a look at some bits tells of most.
+    let mut beginnings = vec![false; 1 << 16];
+    words.keys().for_each(|word| beginnings[(word >> 16) as usize] = true);
+    let words_of = |at: &usize| {
+        let words = history.commits.get(*at).map_or(&[][..], |commit| commit.words.as_slice());
+        words.iter().filter(|word| beginnings[(**word >> 16) as usize])
+    };
     for word in before.iter().flat_map(words_of) {
         if let Some(commits) = words.get_mut(word) {
             *commits += 1.0;
@@ -214,22 +220,30 @@ fn likeness(query: &Query, history: &History, before: &[usize], vocabulary: &Voc
     for weight in words.values_mut() {
         *weight = ((total - *weight + 0.5) / (*weight + 0.5) + 1.0).ln();
     }
-    let of = |commit: &[u32]| {
-        let sum: f32 = commit.iter().filter_map(|word| words.get(word)).sum();
-        sum / (20.0 + commit.len() as f32).sqrt()
+    let of = |at: &usize| {
+        let sum: f32 = words_of(at).filter_map(|word| words.get(word)).sum();
+        let length = history.commits.get(*at).map_or(0, |commit| commit.words.len());
+        sum / (20.0 + length as f32).sqrt()
     };
-    before.iter().map(|at| of(words_of(at))).collect()
+    before.iter().map(of).collect()
 }
 
-fn by_words(factors: &mut [FileFactors], files: &[Candidate<'_>], query: &Query, rarity: &Rarity) {
+fn by_words(
+    factors: &mut [FileFactors],
+    files: &[Candidate<'_>],
+    query: &Query,
+    rarity: &Rarity,
+    vocabulary: &Vocabulary,
+) {
     let lengths: f32 = files.iter().map(|file| file.document.length() as f32).sum();
     let average = (lengths / rarity.files.max(1.0)).max(1.0);
-    let mut in_files: HashMap<Word, f32> = HashMap::new();
+    let mut in_files: ByWord<f32> = ByWord::default();
     for file in files.iter().filter(|file| !file.is_given) {
-        for (word, _) in file.document.counts.iter().filter(|(word, _)| query.roles.contains_key(word)) {
-            *in_files.entry(*word).or_default() += 1.0;
+        for (word, _) in file.document.counts.iter().filter(|(word, _)| query.roles.get(*word) != 0) {
+            *in_files.slot(*word) += 1.0;
         }
     }
+    let mut parts: Vec<(Word, u32)> = Vec::new();
     let mut words = vec![0.0f32; files.len()];
     for (number, (file, factors)) in files.iter().zip(factors.iter_mut()).enumerate() {
         let length = 1.0 - LENGTH_PART + LENGTH_PART * file.document.length() as f32 / average;
@@ -237,8 +251,14 @@ fn by_words(factors: &mut [FileFactors], files: &[Candidate<'_>], query: &Query,
         let mut sums = [0.0f32; ROLES];
         let mut rarest = [0.0f32; ROLES];
         for (word, count) in &file.document.counts {
-            let alone = 1.0 / in_files.get(word).copied().unwrap_or(1.0);
-            let Some(roles) = query.roles.get(word) else { continue };
+            for part in vocabulary.parts(*word).iter().filter(|part| query.parts.get(**part) > 0.0) {
+                parts.push((*part, *count));
+            }
+            let roles = query.roles.get(*word);
+            if roles == 0 {
+                continue;
+            }
+            let alone = 1.0 / in_files.get(*word).max(1.0);
             for role in (0..ROLES).filter(|role| roles >> role & 1 == 1) {
                 sums[role] += query.weights[role].get(word).copied().unwrap_or(0.0) * saturated(*count);
                 rarest[role] = rarest[role].max(alone);
@@ -256,9 +276,14 @@ fn by_words(factors: &mut [FileFactors], files: &[Candidate<'_>], query: &Query,
         [factors.rare_removed, factors.rare_added, factors.rare_changed, factors.rare_near, factors.rare_enclosing] =
             rarest;
         words[number] = sums.iter().zip(ROLE_WEIGHTS).map(|(sum, weight)| sum * weight).sum();
-        let found = file.document.part_counts.iter();
-        let found = found.filter_map(|(part, count)| Some(query.parts.get(part)? * saturated(*count)));
-        factors.parts = found.sum::<f32>() / query.parts_total.max(1.0);
+        parts.sort_unstable();
+        let of_part = |counts: &[(Word, u32)]| {
+            let count = counts.iter().map(|(_, count)| count).sum();
+            counts.first().map_or(0.0, |(part, _)| query.parts.get(*part)) * saturated(count)
+        };
+        let found: f32 = parts.chunk_by(|one, other| one.0 == other.0).map(of_part).sum();
+        factors.parts = found / query.parts_total.max(1.0);
+        parts.clear();
     }
     rank(factors, |number, _| words[number], |factors| &mut factors.words_first);
     rank(factors, |_, factors| factors.parts, |factors| &mut factors.parts_first);
@@ -276,9 +301,8 @@ fn by_references(
     let names: Vec<Vec<Word>> = files
         .iter()
         .map(|file| {
-            let names = file.document.names().into_iter().filter(|name| query.roles.contains_key(name));
-            let mut names: Vec<Word> = names.collect();
-            names.sort_unstable();
+            let mut names = file.document.names();
+            names.retain(|name| query.roles.get(*name) != 0);
             names
         })
         .collect();
@@ -291,7 +315,7 @@ fn by_references(
     declared.sort_unstable();
     for ((file, factors), names) in files.iter().zip(factors.iter_mut()).zip(&names) {
         for name in names {
-            let roles = query.roles.get(name).copied().unwrap_or(0);
+            let roles = query.roles.get(*name);
             let rare = rarity.word(*name);
             if edited(roles) {
                 factors.declares += rare;

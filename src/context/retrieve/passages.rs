@@ -2,14 +2,13 @@
 //!
 //! Invariants: pure; figures compare the passages of one file, not those of different files.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::document::Document;
 use super::factors::{PassageFactors, flag};
 use super::history::{LinePast, Touch};
 use super::task::{Known, Query, Rarity, old_lines};
-use super::words::{Vocabulary, Word};
+use super::words::{ByWord, Vocabulary, Word};
 
 /// So many lines are compared with.
 const MOST_LINES: usize = 400;
@@ -28,7 +27,25 @@ pub struct Examples {
 struct Lines {
     /// The rarity of each line's words together.
     sums: Vec<f32>,
-    by_word: HashMap<Word, Vec<u32>>,
+    /// Of each word, the number of its list, from 1; 0 for none.
+    lists: ByWord<u32>,
+    /// Lines that have a word.
+    with_word: Vec<Vec<u32>>,
+}
+
+/// A line that is compared: its words, each once, and how rare they are.
+#[derive(Debug, Default)]
+struct Line {
+    words: Vec<(Word, f32)>,
+    /// All rarities together.
+    sum: f32,
+}
+
+/// What a comparison works with: by line, what it has in common, and the lines that have something.
+#[derive(Debug, Default)]
+struct Common {
+    sums: Vec<f32>,
+    lines: Vec<u32>,
 }
 
 impl Lines {
@@ -39,34 +56,50 @@ impl Lines {
         for (number, line) in (0u32..).zip(&lines) {
             found.sums.push(line.iter().map(|word| rarity.word(*word)).sum());
             for word in line {
-                found.by_word.entry(*word).or_default().push(number);
+                let list = found.lists.slot(*word);
+                if *list == 0 {
+                    found.with_word.push(Vec::new());
+                    *list = found.with_word.len() as u32;
+                }
+                found.with_word[*list as usize - 1].push(number);
             }
         }
         found
     }
 
     /// How much a line has in common with the one that is most like it, from 0 to 1; short and common lines have less.
-    fn likest(&self, line: &[Word], rarity: &Rarity, sums: &mut Vec<f32>) -> f32 {
-        let words = distinct(line);
-        if words.len() < 2 || self.sums.is_empty() {
+    fn likest(&self, line: &Line, common: &mut Common) -> f32 {
+        if line.words.len() < 2 {
             return 0.0;
         }
-        sums.clear();
-        sums.resize(self.sums.len(), 0.0);
-        let mut all = 0.0;
-        for word in &words {
-            let rare = rarity.word(*word);
-            all += rare;
-            for number in self.by_word.get(word).into_iter().flatten() {
-                sums[*number as usize] += rare;
+        common.sums.resize(self.sums.len().max(common.sums.len()), 0.0);
+        for (word, rare) in &line.words {
+            let list = (self.lists.get(*word) as usize).checked_sub(1);
+            for number in list.and_then(|list| self.with_word.get(list)).into_iter().flatten() {
+                let sum = &mut common.sums[*number as usize];
+                if *sum == 0.0 {
+                    common.lines.push(*number);
+                }
+                *sum += rare;
             }
         }
-        let like = sums
-            .iter()
-            .zip(&self.sums)
-            .filter(|(common, _)| **common > 0.0)
-            .map(|(common, other)| common / (all + other - common).max(0.1) * (common / (common + 6.0)));
-        like.fold(0.0, f32::max)
+        let mut likest = 0.0f32;
+        for number in common.lines.drain(..) {
+            let both = std::mem::take(&mut common.sums[number as usize]);
+            let like = both / (line.sum + self.sums[number as usize] - both).max(0.1) * (both / (both + 6.0));
+            likest = likest.max(like);
+        }
+        likest
+    }
+}
+
+impl Line {
+    fn read(&mut self, line: &[Word], rarity: &Rarity) {
+        self.words.clear();
+        self.words.extend(line.iter().map(|word| (*word, rarity.word(*word))));
+        self.words.sort_unstable_by_key(|(word, _)| *word);
+        self.words.dedup_by_key(|(word, _)| *word);
+        self.sum = self.words.iter().map(|(_, rare)| rare).sum();
     }
 }
 
@@ -109,7 +142,7 @@ pub fn weigh(
     vocabulary: &Vocabulary,
     tokens: &[u32],
 ) -> Vec<PassageFactors> {
-    let mut sums = Vec::new();
+    let (mut compared, mut common) = (Line::default(), Common::default());
     let count = document.passages.len();
     let mut factors = vec![PassageFactors::default(); count];
     let (mut words, mut changed, mut like) = (vec![0.0f32; count], vec![0.0f32; count], vec![0.0f32; count]);
@@ -125,7 +158,8 @@ pub fn weigh(
         for line in range.clone() {
             let mut best = [0.0f32; 3];
             for word in document.line(line) {
-                if let Some(roles) = query.roles.get(word) {
+                let roles = query.roles.get(*word);
+                if roles != 0 {
                     let rare = rarity.word(*word);
                     let alone = 1.0 / ((-rare).exp() * rarity.files).max(1.0);
                     let figures = [&mut factors.rare_removed, &mut factors.rare_added, &mut factors.rare_changed];
@@ -135,9 +169,8 @@ pub fn weigh(
                     }
                 }
                 for part in vocabulary.parts(*word) {
-                    if let Some(weight) = query.parts.get(part)
-                        && !seen.contains(part)
-                    {
+                    let weight = query.parts.get(*part);
+                    if weight > 0.0 && !seen.contains(part) {
                         seen.push(*part);
                         parts += weight;
                     }
@@ -146,10 +179,11 @@ pub fn weigh(
             factors.lines_removed += best[0];
             factors.lines_added += best[1];
             factors.lines_changed += best[2];
-            let likest = examples.removed.likest(document.line(line), rarity, &mut sums);
+            compared.read(document.line(line), rarity);
+            let likest = examples.removed.likest(&compared, &mut common);
             factors.like_removed = factors.like_removed.max(likest);
             factors.likes_removed += likest * likest;
-            factors.like_near = factors.like_near.max(examples.near.likest(document.line(line), rarity, &mut sums));
+            factors.like_near = factors.like_near.max(examples.near.likest(&compared, &mut common));
             if let Some(past) = past.get(line as usize) {
                 factors.past += past.changed;
                 factors.past_together += past.together;
@@ -170,13 +204,15 @@ pub fn weigh(
         factors.lines = lines.ln() - 2.0;
         let declared = document.declared.partition_point(|(line, _)| *line <= passage.start);
         if let Some((_, name)) = declared.checked_sub(1).and_then(|last| document.declared.get(last))
-            && query.roles.contains_key(name)
+            && query.roles.get(*name) != 0
         {
             factors.inside = rarity.word(*name) / 8.0;
         }
-        for (_, name) in document.declared.iter().filter(|(line, _)| range.contains(line)) {
+        let end = document.declared.partition_point(|(line, _)| *line < passage.end);
+        let start = document.declared.partition_point(|(line, _)| *line < passage.start);
+        for (_, name) in document.declared.get(start..end).unwrap_or_default() {
             factors.has_declaration = 1.0;
-            let roles = query.roles.get(name).copied().unwrap_or(0);
+            let roles = query.roles.get(*name);
             if roles & 0b111 != 0 {
                 factors.declares += rarity.word(*name);
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::document::Document;
 use super::history::Touch;
-use super::words::{Vocabulary, Word, parts};
+use super::words::{ByWord, Vocabulary, Word, parts};
 use crate::git::Hunk;
 
 /// So many words of a kind are looked for, the rarest first.
@@ -83,32 +83,31 @@ pub struct Rarity {
 
 impl Rarity {
     pub fn of<'a>(files: impl Iterator<Item = (&'a str, &'a Document)>, vocabulary: &mut Vocabulary) -> Self {
-        let (mut words, mut parts) = (Vec::new(), Vec::new());
+        let mut words: ByWord<u32> = ByWord::default();
+        // How many files have it, and the last of them.
+        let mut parts: ByWord<(u32, u32)> = ByWord::default();
         let mut paths: HashMap<Word, u32> = HashMap::new();
         let mut total = 0u32;
-        let count = |counts: &[(Word, u32)], into: &mut Vec<u32>| {
-            for (word, _) in counts {
-                let at = word.0 as usize;
-                if into.len() <= at {
-                    into.resize(at + 1, 0);
-                }
-                into[at] += 1;
-            }
-        };
         for (path, document) in files {
-            count(&document.counts, &mut words);
-            count(&document.part_counts, &mut parts);
+            total += 1;
+            for (word, _) in &document.counts {
+                *words.slot(*word) += 1;
+                for part in vocabulary.parts(*word) {
+                    let (found, last) = parts.slot(*part);
+                    *found += u32::from(*last != total);
+                    *last = total;
+                }
+            }
             for part in vocabulary.path(path) {
                 *paths.entry(part).or_default() += 1;
             }
-            total += 1;
         }
         let files = total as f32;
         let rare = |found: u32| ((files - found as f32 + 0.5) / (found as f32 + 0.5) + 1.0).ln();
         Self {
             files,
             words: words.into_iter().map(rare).collect(),
-            parts: parts.into_iter().map(rare).collect(),
+            parts: parts.into_iter().map(|(found, _)| rare(found)).collect(),
             paths: paths.into_iter().map(|(word, found)| (word, rare(found))).collect(),
         }
     }
@@ -140,10 +139,12 @@ pub struct Query {
     pub weights: [HashMap<Word, f32>; ROLES],
     /// By role: all weights together, at least 1.
     pub totals: [f32; ROLES],
+    /// Each word once.
+    pub words: Vec<Word>,
     /// Of each word, a bit for each role.
-    pub roles: HashMap<Word, u8>,
-    /// The parts of the words, and the words of the task's text.
-    pub parts: HashMap<Word, f32>,
+    pub roles: ByWord<u8>,
+    /// Weights of the parts of the words, and of the words of the task's text.
+    pub parts: ByWord<f32>,
     pub parts_total: f32,
     /// The names of the given files, as imports have them.
     pub stems: HashSet<Word>,
@@ -203,7 +204,7 @@ impl Query {
                     let above = document.declared.iter().rev().filter(|(at, _)| *at <= line).take(2);
                     above.for_each(|(_, name)| count(enclosing, &[*name]));
                 }
-                None => document.names().into_iter().for_each(|name| count(near, &[name])),
+                None => count(near, &document.names()),
             }
             query.name(&focus.path, Some(document), vocabulary);
         }
@@ -246,7 +247,11 @@ impl Query {
             weights.truncate(MOST_WORDS);
             self.totals[role] = weights.iter().map(|(_, weight)| weight).sum::<f32>().max(1.0);
             for (word, _) in &weights {
-                *self.roles.entry(*word).or_default() |= 1 << role;
+                let roles = self.roles.slot(*word);
+                if *roles == 0 {
+                    self.words.push(*word);
+                }
+                *roles |= 1 << role;
             }
             self.weights[role] = weights.into_iter().collect();
         }
@@ -254,8 +259,8 @@ impl Query {
 
     fn split(&mut self, text: &str, rarity: &Rarity, vocabulary: &mut Vocabulary) {
         let mut counts: HashMap<Word, f32> = HashMap::new();
-        for (word, roles) in &self.roles {
-            let roles = (roles & !(1 << Role::Near as u8)).count_ones() as f32;
+        for word in &self.words {
+            let roles = (self.roles.get(*word) & !(1 << Role::Near as u8)).count_ones() as f32;
             for part in vocabulary.parts(*word).iter().filter(|_| roles > 0.0) {
                 *counts.entry(*part).or_default() += roles;
             }
@@ -268,8 +273,9 @@ impl Query {
             }
         }
         let weigh = |(part, count): (Word, f32)| (part, rarity.part(part) * (1.0 + 0.5 * count.max(1.0).ln()));
-        self.parts = counts.into_iter().map(weigh).collect();
-        let mut weights: Vec<f32> = self.parts.values().copied().collect();
+        let weighed: Vec<(Word, f32)> = counts.into_iter().map(weigh).collect();
+        weighed.iter().for_each(|(part, weight)| *self.parts.slot(*part) = *weight);
+        let mut weights: Vec<f32> = weighed.into_iter().map(|(_, weight)| weight).collect();
         // Sums of floats depend on their order, that of a map is another each time.
         weights.sort_by(f32::total_cmp);
         self.parts_total = weights.iter().sum::<f32>().max(1.0);
@@ -280,8 +286,8 @@ impl Query {
         let mut found = [0.0; ROLES];
         let mut seen: Vec<Word> = Vec::new();
         for word in words {
-            let Some(roles) = self.roles.get(&word) else { continue };
-            if seen.contains(&word) {
+            let roles = self.roles.get(word);
+            if roles == 0 || seen.contains(&word) {
                 continue;
             }
             seen.push(word);

@@ -2,7 +2,9 @@
 //!
 //! Invariants: a number is valid for the [`Vocabulary`] that gave it; the same texts in the same order give the same numbers.
 
-use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::context::interner::Interner;
 
 /// Longer identifiers are data, in bytes.
 const MAX_IDENTIFIER: usize = 80;
@@ -16,41 +18,69 @@ pub struct Word(pub u32);
 /// Identifiers by number, and the parts each consists of.
 #[derive(Debug, Default)]
 pub struct Vocabulary {
-    numbers: HashMap<Box<str>, Word>,
-    names: Vec<Box<str>>,
-    parts: Vec<Box<[Word]>>,
+    names: Interner,
+    parts: Vec<Word>,
+    /// By word, where its parts are in `parts`.
+    places: Vec<Range<u32>>,
+}
+
+/// Figures of words, had without hashing: the ranking asks for them of each word of each file.
+#[derive(Debug, Clone, Default)]
+pub struct ByWord<T>(Vec<T>);
+
+impl<T: Copy + Default> ByWord<T> {
+    pub fn get(&self, word: Word) -> T {
+        self.0.get(word.0 as usize).copied().unwrap_or_default()
+    }
+
+    pub fn slot(&mut self, word: Word) -> &mut T {
+        let at = word.0 as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, T::default());
+        }
+        &mut self.0[at]
+    }
+}
+
+impl<T> IntoIterator for ByWord<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
 }
 
 impl Vocabulary {
     /// The number of an identifier; the next one when it is new.
     pub fn word(&mut self, text: &str) -> Word {
-        if let Some(word) = self.numbers.get(text) {
-            return *word;
+        let word = Word(self.names.intern(text));
+        if word.0 as usize == self.places.len() {
+            self.places.push(0..0);
+            let parts: Vec<Word> = match is_plain(text) {
+                true => vec![word],
+                false => parts(text).iter().map(|part| self.word(part)).collect(),
+            };
+            let start = self.parts.len() as u32;
+            self.parts.extend(parts);
+            self.places[word.0 as usize] = start..self.parts.len() as u32;
         }
-        let word = Word(self.names.len() as u32);
-        self.numbers.insert(text.into(), word);
-        self.names.push(text.into());
-        self.parts.push(Box::default());
-        let parts = parts(text);
-        self.parts[word.0 as usize] = match parts.as_slice() {
-            [only] if only == text => Box::new([word]),
-            parts => parts.iter().map(|part| self.word(part)).collect(),
-        };
         word
     }
 
     /// An identifier that has been seen.
     pub fn known(&self, text: &str) -> Option<Word> {
-        self.numbers.get(text).copied()
+        self.names.known(text).map(Word)
     }
 
     pub fn name(&self, word: Word) -> &str {
-        self.names.get(word.0 as usize).map_or("", AsRef::as_ref)
+        self.names.get(word.0)
     }
 
     /// `max_line` and `MaxLine` have the parts `max` and `line`; a plain word has itself.
     pub fn parts(&self, word: Word) -> &[Word] {
-        self.parts.get(word.0 as usize).map_or(&[], AsRef::as_ref)
+        let place = self.places.get(word.0 as usize).cloned().unwrap_or_default();
+        self.parts.get(place.start as usize..place.end as usize).unwrap_or_default()
     }
 
     /// The identifiers of a line.
@@ -74,6 +104,11 @@ pub fn identifiers(line: &str) -> impl Iterator<Item = &str> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
     line.split(move |c: char| !is_word(c))
         .filter(|word| (2..=MAX_IDENTIFIER).contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether an identifier is its only part.
+fn is_plain(identifier: &str) -> bool {
+    identifier.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 /// The parts of `camelCase`, `PascalCase`, `HTTPServer` and `snake_case`, lower-cased.

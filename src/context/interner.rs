@@ -1,15 +1,24 @@
 //! Strings as numbers, without an allocation per string.
 
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
 /// Strings by number, from 0 in the order in which they came.
-#[derive(Default)]
+#[derive(Debug)]
 pub struct Interner {
+    /// Where hashes begin. By chance, so that nobody can think of strings that collide.
+    seed: u64,
     bytes: Vec<u8>,
     /// Where each string ends.
     ends: Vec<u32>,
     /// Numbers plus one by hash, 0 for free; a power of two, at most half full.
     table: Vec<u32>,
+}
+
+impl Default for Interner {
+    fn default() -> Self {
+        Self { seed: RandomState::new().hash_one(0), bytes: Vec::new(), ends: Vec::new(), table: Vec::new() }
+    }
 }
 
 impl Interner {
@@ -27,18 +36,31 @@ impl Interner {
         start as usize..self.ends[at] as usize
     }
 
+    /// The number of a string that has come.
+    pub fn known(&self, text: &str) -> Option<u32> {
+        (!self.table.is_empty()).then(|| self.slot(text).1)?
+    }
+
+    /// Where a string's number is in the table or would be, and the number.
+    fn slot(&self, text: &str) -> (usize, Option<u32>) {
+        let mask = self.table.len() - 1;
+        let mut slot = hash(self.seed, text.as_bytes()) as usize & mask;
+        loop {
+            match self.table[slot] {
+                0 => return (slot, None),
+                taken if self.bytes[self.range(taken - 1)] == *text.as_bytes() => return (slot, Some(taken - 1)),
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
     pub fn intern(&mut self, text: &str) -> u32 {
         if self.table.len() < (self.ends.len() + 1) * 2 {
             self.grow();
         }
-        let mask = self.table.len() - 1;
-        let mut slot = hash(text.as_bytes()) as usize & mask;
-        loop {
-            match self.table[slot] {
-                0 => break,
-                taken if self.bytes[self.range(taken - 1)] == *text.as_bytes() => return taken - 1,
-                _ => slot = (slot + 1) & mask,
-            }
+        let (slot, known) = self.slot(text);
+        if let Some(known) = known {
+            return known;
         }
         self.bytes.extend_from_slice(text.as_bytes());
         self.ends.push(self.bytes.len() as u32);
@@ -50,7 +72,7 @@ impl Interner {
         let mut table = vec![0u32; (self.table.len() * 2).max(1 << 12)];
         let mask = table.len() - 1;
         for number in 0..self.ends.len() as u32 {
-            let mut slot = hash(&self.bytes[self.range(number)]) as usize & mask;
+            let mut slot = hash(self.seed, &self.bytes[self.range(number)]) as usize & mask;
             while table[slot] != 0 {
                 slot = (slot + 1) & mask;
             }
@@ -60,11 +82,10 @@ impl Interner {
     }
 }
 
-/// Eight bytes at a time, multiplied and folded. The strings of one repository are nobody's means to slow another's down:
-/// a segment holds a bounded amount of them.
-fn hash(bytes: &[u8]) -> u64 {
+/// Eight bytes at a time, multiplied and folded.
+fn hash(seed: u64, bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut state = bytes.len() as u64;
+    let mut state = seed ^ bytes.len() as u64;
     let mut mix = |word: u64| {
         let product = u128::from(state ^ word) * u128::from(FACTOR);
         state = (product as u64) ^ ((product >> 64) as u64);
@@ -93,6 +114,8 @@ mod tests {
         for (text, number) in texts.iter().zip(numbers) {
             assert_eq!(interner.get(number), text);
         }
+        assert_eq!((interner.known(&texts[5]), interner.known("name_")), (Some(5), None));
+        assert_eq!(Interner::default().known("name_0"), None);
         let empty = interner.intern("");
         assert_eq!(interner.get(empty), "");
         assert_eq!(interner.intern(""), empty);
