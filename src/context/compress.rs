@@ -1,8 +1,8 @@
 //! Code in fewer tokens: without comments, without white space that means nothing, without bodies.
 //!
 //! By syntax tree. Lines are emptied, never taken away: line numbers stay true, and a run of empty lines is a token or
-//! two. Invariants: as many lines as before; what parsed without errors still does; identifiers are never renamed; what
-//! has no tree is given back as it is.
+//! two. Invariants: as many lines as before; what parsed without errors still does; identifiers are never renamed; a body
+//! that is left out is told from an empty one; what has no tree is given back as it is.
 
 use crate::domain::word_enum;
 use crate::provider::builtin::facts::Facts;
@@ -129,10 +129,12 @@ fn bodies(source: &Source<'_>, is_needed: &dyn Fn(u32, u32) -> bool) -> Vec<Cut>
         let text = source.text(&body);
         match (text.strip_prefix('{'), text.ends_with('}')) {
             (Some(_), true) if text.len() > 2 => {
-                cuts.push(Cut { start: body.start as usize + 1, end: body.end as usize - 1, instead: "" });
+                let instead = if source.language == Language::Bash { " : left out;" } else { " /* left out */" };
+                cuts.push(Cut { start: body.start as usize + 1, end: body.end as usize - 1, instead });
             }
             _ if source.language == Language::Python => {
-                cuts.push(Cut { start: body.start as usize, end: body.end as usize, instead: "..." });
+                let instead = "...  # left out";
+                cuts.push(Cut { start: body.start as usize, end: body.end as usize, instead });
             }
             _ => {}
         }
@@ -193,7 +195,12 @@ mod tests {
         "fn f() {\n    // why\n    g();  \n\n    let s = \"a\n      b\";\n}\n",
         "fn f() {\n\ng();\n\n    let s = \"a\n      b\";\n}\n"
     )]
-    #[case::rust_strong("a.rs", Strength::Strong, "fn f() -> u8 {\n    g();\n    1\n}\n", "fn f() -> u8 {\n\n\n}\n")]
+    #[case::rust_strong(
+        "a.rs",
+        Strength::Strong,
+        "fn f() -> u8 {\n    g();\n    1\n}\n",
+        "fn f() -> u8 { /* left out */\n\n\n}\n"
+    )]
     #[case::python_keeps_indentation(
         "a.py",
         Strength::Medium,
@@ -204,7 +211,19 @@ mod tests {
         "a.py",
         Strength::Strong,
         "def f(x):\n    y = x\n    return y\n\nz = 1\n",
-        "def f(x):\n    ...\n\n\nz = 1\n"
+        "def f(x):\n    ...  # left out\n\n\nz = 1\n"
+    )]
+    #[case::bash_strong(
+        "a.sh",
+        Strength::Strong,
+        "f() {\n  g\n}\nh() { i; }\n",
+        "f() { : left out;\n\n}\nh() { : left out;}\n"
+    )]
+    #[case::go_strong(
+        "a.go",
+        Strength::Strong,
+        "package a\n\nfunc F() {}\n\nfunc G() { h(1) }\n",
+        "package a\n\nfunc F() {}\n\nfunc G() { /* left out */}\n"
     )]
     #[case::unknown("a.xyz", Strength::Strong, "# what\n  ever\n", "# what\n  ever\n")]
     #[case::broken("a.rs", Strength::Strong, "fn f( {\n // x\n", "fn f( {\n // x\n")]
