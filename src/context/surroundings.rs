@@ -157,8 +157,9 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     let mut code = pieces(&ranked, weights);
     code.retain(|piece| options.wants_kind(piece.kind));
     mention(&mut code, &task.text);
-    if options.types {
-        types(&mut code, &ranked);
+    match options.types {
+        true => types(&mut code, &ranked),
+        false => code.retain(|piece| piece.kind != SectionKind::Type),
     }
     all.extend(code);
     all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, &library)));
@@ -237,7 +238,7 @@ fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
     }
 }
 
-/// The task's text, cut between lines where it is more than `most` tokens.
+/// The task's text, cut between lines where it is more than `most` tokens; within its first line where that is.
 fn task_piece(text: &str, most: u32, count: Count<'_>) -> Piece {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let first = |number: usize| match number == lines.len() {
@@ -252,7 +253,20 @@ fn task_piece(text: &str, most: u32, count: Count<'_>) -> Piece {
             false => too_many = middle,
         }
     }
-    piece(SectionKind::Task, Need::Must, first(fitting), "the task")
+    let text = if fitting > 0 { first(fitting) } else { beginning(text, most, count) };
+    piece(SectionKind::Task, Need::Must, text, "the task")
+}
+
+/// As much of a text's beginning, by halves, as is at most `most` tokens, with a word of it.
+fn beginning(text: &str, most: u32, count: Count<'_>) -> String {
+    let mut end = text.len();
+    loop {
+        end = text.floor_char_boundary(end / 2);
+        let beginning = format!("{} … (the rest of the task is left out)\n", text.get(..end).unwrap_or_default());
+        if end == 0 || count(&beginning) as u32 <= most {
+            return beginning;
+        }
+    }
 }
 
 /// The lines around each place in focus; of a file without a place its beginning.
@@ -277,8 +291,8 @@ fn focus_pieces(
         // Wider by a passage above and below in turns, while it fits.
         let (mut above, mut below) = (true, true);
         while above || below {
-            for grown in [(range.0.wrapping_sub(1), range.1), (range.0, range.1 + 1)] {
-                let is_above = grown.0 != range.0;
+            for is_above in [true, false] {
+                let grown = if is_above { (range.0.wrapping_sub(1), range.1) } else { (range.0, range.1 + 1) };
                 let fits = lines(grown).is_some_and(|_| count(&said(grown)) as u32 <= most);
                 match (fits, is_above) {
                     (true, _) => range = grown,
@@ -475,4 +489,23 @@ fn overview(files: &[TreeFile], shown: &HashSet<&str>) -> String {
         false => format!("{}\n", one_line(path)),
     };
     lines.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::whole("one\ntwo\n", 100, "one\ntwo\n")]
+    #[case::between_lines("one two\nthree four five six seven\neight\n", 9, "one two\n(2 more lines of the task)\n")]
+    #[case::within_a_line("one two three four five six seven eight nine ten eleven twelve", 13, "one two three")]
+    #[case::nothing("one two three", 1, "")]
+    fn a_long_task_keeps_its_beginning(#[case] text: &str, #[case] most: u32, #[case] expected: &str) {
+        let words = |text: &str| text.split_whitespace().count();
+        let piece = task_piece(text, most, &words);
+        assert!(piece.text.starts_with(expected), "{:?}", &*piece.text);
+        assert!(words(&piece.text) as u32 <= most || expected.is_empty());
+    }
 }

@@ -350,3 +350,38 @@ fn a_report_of_coverage_tells_what_tests_reach() {
         std::fs::remove_file(test.repo().join(place)).expect("removed");
     }
 }
+
+#[test]
+fn the_place_in_focus_is_in_the_middle() {
+    let test = shop();
+    let steps: String =
+        (0..90).map(|step| format!("def step_{step}(road):\n    return road.step_{step}\n\n")).collect();
+    test.write("src/road.py", steps);
+    test.commit("A road");
+    for line in [60, 130, 200] {
+        let focus = format!("src/road.py:{line}");
+        let context =
+            json(&test, &["context", "--at", "HEAD", "--focus", &focus, "--budget", "4000", "--format", "json"]);
+        let focus = &context["sections"][0];
+        assert_eq!(focus["kind"], "focus");
+        let (start, end) = (focus["start_line"].as_u64().expect("a line"), focus["end_line"].as_u64().expect("a line"));
+        let (above, below) = (line - start, end - line);
+        assert!(above > 10 && below > 10 && above.abs_diff(below) < 10, "{line}: {start} to {end}");
+    }
+}
+
+#[test]
+fn types_can_be_left_away() {
+    let test = shop();
+    test.write("src/shelf.py", "class Shelf:\n    width = 1\n    price_list = None\n    lookup_price = None\n");
+    test.commit("A shelf");
+    let types = |more: &[&str]| {
+        let ask =
+            ["context", "--at", "HEAD", "--focus", "src/price.py", "--task", "Shelf lookup_price", "--budget", "3000"];
+        let context = json(&test, &[&ask[..], &["--format", "json"], more].concat());
+        let sections = context["sections"].as_array().expect("sections").clone();
+        sections.iter().filter(|section| section["kind"] == "type").count()
+    };
+    assert!(types(&[]) > 0);
+    assert_eq!(types(&["--no-types"]), 0);
+}
