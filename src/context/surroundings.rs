@@ -173,7 +173,8 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
         squeeze(&mut all, &ranked, *strength, &telling);
         packed = Packed { compression: Some(*strength), ..pack(&all, budget, count) };
     }
-    if let Some(covered) = Covered::find(repo, tree, blobs.keys()) {
+    let sent = packed.sections.iter().map(|section| section.path.as_str());
+    if let Some(covered) = Covered::find(repo, tree, &blobs, &sent.chain(changed.iter().copied()).collect()) {
         tell_coverage(&mut packed, &covered);
         packed.untested = untested(repo, &task, &blobs, &covered);
     }
