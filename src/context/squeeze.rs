@@ -95,7 +95,15 @@ pub fn second() -> u32 {
 pub fn third() -> u32 {
     seven();
     eight();
-    9
+    nine();
+    ten();
+    eleven();
+    twelve();
+    thirteen();
+    fourteen();
+    fifteen();
+    sixteen();
+    17
 }
 ";
 
