@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::chunk::chunks;
+use super::house_documents::house_documents;
 use super::imports::Tree;
 use super::library::{Library, code_files, content};
 use super::pack::{Because, Need, Packed, Piece, SectionKind, pack};
@@ -28,6 +29,7 @@ use super::retrieve::task::{Given, GivenHunk, Task, old_lines};
 use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, SourceFile, Sources, rank, reweigh};
+use super::skeleton::{Documents, skeleton};
 use super::surroundings::{HISTORY, pieces};
 use super::tokens::{Encoding, count};
 use crate::domain::LineRange;
@@ -126,7 +128,8 @@ pub fn evaluate(
         if before.len() < LEAST_HISTORY {
             break;
         }
-        let files = library.read(repo, code_files(repo, parent)?);
+        let tree_files = code_files(repo, parent)?;
+        let files = library.read(repo, tree_files.clone());
         let is_there = |path: &str| files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
         if !case.hidden.iter().all(|hidden| is_there(&hidden.path)) {
             continue;
@@ -140,17 +143,26 @@ pub fn evaluate(
         let module = repo.file_at(parent, "go.mod")?.map(|text| go_module(&text)).unwrap_or_default();
         let sent_whole = pack(&whole_files(repo, &case.task, &files, &module), u32::MAX, &tokens);
         let diff_tokens = tokens(&diff(repo, &case.task, &files)) as f64;
+        let documents = house_documents(repo, parent)?;
+        let given: Vec<&str> = case.task.paths().collect();
+        // As in a review: what is told of the tree in any case takes its part of the budget.
+        let sent = |ranked: &[RankedFile], weights: &Weights, budget: u32| {
+            let documents = Documents { all: &documents, loaded: &[] };
+            let mut all = skeleton(&tree_files, documents, &given, budget, &tokens);
+            all.extend(pieces(ranked, weights));
+            pack(&all, budget, &tokens)
+        };
         let files = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
         for ((_, weights), (_, row)) in ways.iter().zip(&mut sums) {
             let ranked = reweigh(&files, weights);
             for budget in plan.budgets {
-                let packed = pack(&pieces(&ranked, weights), *budget, &tokens);
+                let packed = sent(&ranked, weights, *budget);
                 row.entry(*budget).or_default().add(&case.hidden, &ranked, &packed);
             }
         }
         whole.add(&case.hidden, &files, &sent_whole);
         for (budget, measured) in LADDER.iter().zip(&mut ladder) {
-            let packed = pack(&pieces(&files, Weights::built_in()), *budget, &tokens);
+            let packed = sent(&files, Weights::built_in(), *budget);
             measured.add(&case.hidden, &files, &packed);
             measured.tokens += diff_tokens;
         }

@@ -25,6 +25,7 @@ mod past;
 pub mod retrieve;
 mod secret_files;
 mod shelf;
+mod skeleton;
 mod squeeze;
 pub mod surroundings;
 mod telling;

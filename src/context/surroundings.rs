@@ -12,7 +12,7 @@ use ignore::gitignore::Gitignore;
 use super::candidates::choose;
 use super::compress::Strength;
 use super::covered::Covered;
-use super::house_documents::{constitution, house_documents, index as documents_by_folder};
+use super::house_documents::{constitution, house_documents};
 use super::house_rules::house_rules;
 use super::index::Index;
 use super::library::{Library, code_of};
@@ -21,16 +21,16 @@ use super::meaning::Meaning;
 use super::pack::{Because, Count, Need, Packed, Piece, Said, SectionKind, Untested, pack};
 use super::past::Known;
 use super::retrieve::factors::{FileFactors, PassageFactors};
-use super::retrieve::paths::folder;
 use super::retrieve::task::{Focus, Task, old_lines};
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, reweigh};
+use super::skeleton::{Documents, skeleton};
 use super::squeeze::{LIKELY, is_tight, squeeze};
 use super::telling::Telling;
 use super::tokens;
 use crate::domain::text::one_line;
 use crate::domain::{Encoding, LineRange};
-use crate::git::{GitError, Repo, TreeFile};
+use crate::git::{GitError, Repo};
 use crate::provider::builtin::facts::{Facts, is_test_path};
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::Parsers;
@@ -52,12 +52,19 @@ pub struct Options {
     pub types: bool,
     pub tests: bool,
     pub documentation: bool,
-    /// Whoever tells of it by itself does without.
-    pub constitution: bool,
+    pub rules: Rules,
     /// Globs in the syntax of .gitignore; with any, code comes from files that they name.
     pub files: Gitignore,
     /// With any, code is of these kinds.
     pub kinds: Vec<SectionKind>,
+}
+
+/// Who tells of the constitution and of the project's rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rules {
+    Quoted,
+    /// Whoever asks does so by itself, of these documents.
+    Told(Vec<String>),
 }
 
 impl Default for Options {
@@ -66,7 +73,7 @@ impl Default for Options {
             types: true,
             tests: true,
             documentation: true,
-            constitution: true,
+            rules: Rules::Quoted,
             files: Gitignore::empty(),
             kinds: Vec::new(),
         }
@@ -132,7 +139,7 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     ranked.retain(|file| options.wants_file(&file.path));
     let tokens = |text: &str| count(text) as u64;
     let mut all = Vec::new();
-    if options.constitution
+    if options.rules == Rules::Quoted
         && let Some(text) = constitution(repo, tree, u64::from(budget / CONSTITUTION_PART), &tokens, Mask::On)
     {
         all.push(piece(SectionKind::Rules, Need::Must, text, "the constitution, pinned"));
@@ -142,18 +149,21 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     }
     all.extend(diff);
     all.extend(focus_pieces(&task.focus, &files, &telling, budget, count));
-    if options.documentation {
-        let room = u64::from(MAX_RULES.min(budget / 32));
-        let documents = house_documents(repo, tree)?;
-        let rules = house_rules(repo, tree, &changed, &documents, room, &tokens, Mask::On);
-        let loaded = rules.as_ref().map_or(&[][..], |rules| rules.sources.as_slice());
-        let others = documents_by_folder(&documents, loaded, &changed);
-        all.extend(rules.map(|rules| piece(SectionKind::Rules, Need::Must, rules.text + "\n", "the project's rules")));
-        if !others.is_empty() {
-            let text = format!("Documents of the project that can be asked for:\n{others}");
-            all.push(piece(SectionKind::Documentation, Need::Filler, text, "what else the project says about itself"));
+    let documents = if options.documentation { house_documents(repo, tree)? } else { Vec::new() };
+    let mut loaded = Vec::new();
+    match options.rules {
+        Rules::Told(ref told) => loaded.clone_from(told),
+        Rules::Quoted if options.documentation => {
+            let room = u64::from(MAX_RULES.min(budget / 32));
+            if let Some(rules) = house_rules(repo, tree, &changed, &documents, room, &tokens, Mask::On) {
+                all.push(piece(SectionKind::Rules, Need::Must, rules.text + "\n", "the project's rules"));
+                loaded = rules.sources;
+            }
         }
+        Rules::Quoted => {}
     }
+    let documents = Documents { all: &documents, loaded: &loaded };
+    all.extend(skeleton(&tree_files, documents, &changed, budget, count));
     let mut code = pieces(&ranked, weights);
     code.retain(|piece| options.wants_kind(piece.kind));
     mention(&mut code, &task.text);
@@ -163,8 +173,6 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     }
     all.extend(code);
     all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, &library)));
-    let shown: HashSet<&str> = changed.iter().copied().collect();
-    all.push(piece(SectionKind::Overview, Need::Filler, overview(&tree_files, &shown), "the folders of the tree"));
     let mut packed = pack(&all, budget, count);
     for strength in Strength::ALL {
         if !is_tight(&packed) {
@@ -224,7 +232,7 @@ fn untested(repo: &Repo, task: &Task, blobs: &HashMap<String, String>, covered: 
     found
 }
 
-fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
+pub(super) fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
     Piece {
         path: String::new(),
         lines: None,
@@ -463,33 +471,6 @@ fn types(pieces: &mut [Piece], ranked: &[RankedFile]) {
             piece.need = Need::Type;
         }
     }
-}
-
-/// The top folders with how many files of code are below each; those on the way to what is shown with what is in them.
-fn overview(files: &[TreeFile], shown: &HashSet<&str>) -> String {
-    let mut open: HashSet<&str> = HashSet::from([""]);
-    for path in shown {
-        let mut at = folder(path);
-        while !at.is_empty() {
-            open.insert(at);
-            at = folder(at);
-        }
-    }
-    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    for file in files {
-        let mut shown = file.path.as_str();
-        let mut is_file = true;
-        while !open.contains(folder(shown)) {
-            shown = folder(shown);
-            is_file = false;
-        }
-        *lines.entry(format!("{shown}{}", if is_file { "" } else { "/" })).or_default() += 1;
-    }
-    let line = |(path, files): (&String, &usize)| match path.ends_with('/') {
-        true => format!("{} ({})\n", one_line(path), crate::domain::text::count(*files, "file")),
-        false => format!("{}\n", one_line(path)),
-    };
-    lines.iter().map(line).collect()
 }
 
 #[cfg(test)]

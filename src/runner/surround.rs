@@ -45,9 +45,18 @@ impl Room {
 /// The code around a change.
 #[derive(Debug, Default)]
 pub(super) struct Around {
-    pub text: String,
+    pub packed: Packed,
     /// For the journal.
     pub context: Surroundings,
+}
+
+/// What the code around a change is asked for of besides the change. A review asks for nothing more.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    pub focus: Vec<task::Focus>,
+    /// What is to be done.
+    pub text: String,
+    pub options: Options,
 }
 
 impl Runner {
@@ -58,7 +67,7 @@ impl Runner {
         change: &Change,
         is_open: &dyn Fn(&str) -> bool,
         (budget, encoding): (u32, Encoding),
-        index: Option<&Index>,
+        (index, wish): (Option<&Index>, &Wish),
     ) -> Around {
         let mut around = Around::default();
         around.context.budget = budget;
@@ -67,17 +76,17 @@ impl Runner {
             return around;
         }
         if index.is_none_or(|index| index.reach() != Reach::Whole) {
-            let note =
-                "the index of this repository is being built: until it is ready, searches look at files one by one";
+            let note = "the index of this repository is not ready: until it is, searches look at files one by one";
             around.context.notes.push(note.to_owned());
         }
         // Files are a stranger's: what makes their analysis panic costs this and nothing else.
-        let packed = catch_unwind(AssertUnwindSafe(|| self.pack(record, change, is_open, (budget, encoding), index)));
+        let packed =
+            catch_unwind(AssertUnwindSafe(|| self.pack(record, change, is_open, (budget, encoding), (index, wish))));
         match packed {
             Ok(Ok(packed)) => {
-                around.text = packed.text();
                 around.context.notes.extend(packed.notes.iter().cloned());
                 around.context = Surroundings { notes: around.context.notes, ..in_short(&packed) };
+                around.packed = packed;
             }
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the review goes on without the code around the change");
@@ -94,7 +103,7 @@ impl Runner {
         change: &Change,
         is_open: &dyn Fn(&str) -> bool,
         (budget, encoding): (u32, Encoding),
-        index: Option<&Index>,
+        (index, wish): (Option<&Index>, &Wish),
     ) -> Result<Packed, GitError> {
         let files = change.files.iter().filter(|file| is_open(&file.path));
         let history = if record.head_commit.is_empty() { &record.snapshot_commit } else { &record.head_commit };
@@ -104,12 +113,12 @@ impl Runner {
         let question = Question {
             tree: &record.snapshot_commit,
             history,
-            task: task::Task { given: given(&self.repo, files)?, ..task::Task::default() },
-            // The task tells of the change and of the house's rules by itself.
+            task: task::Task { given: given(&self.repo, files)?, focus: wish.focus.clone(), text: wish.text.clone() },
+            // The task tells of the change by itself.
             diff: Vec::new(),
             budget,
             encoding,
-            options: Options { documentation: false, constitution: false, ..Options::default() },
+            options: wish.options.clone(),
             folder: Some(&folder),
             index,
             meaning: meaning.as_ref().and_then(|meaning| meaning.as_ref().ok()),

@@ -385,3 +385,28 @@ fn types_can_be_left_away() {
     assert!(types(&[]) > 0);
     assert_eq!(types(&["--no-types"]), 0);
 }
+
+#[test]
+fn a_report_of_coverage_is_believed_of_the_code_that_it_is_about() {
+    let test = shop();
+    test.write("coverage/lcov.info", "SF:src/store.py\nDA:5,0\nDA:6,0\nend_of_record\n");
+    let coverage = |at: &str| {
+        let ask = ["context", "--at", at, "--focus", "src/price.py", "--task", "lookup_price", "--budget", "1500"];
+        let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
+        let sections = context["sections"].as_array().expect("sections").clone();
+        let store = sections.into_iter().find(|section| section["path"] == "src/store.py").expect("the store");
+        store["coverage"]["of"].as_u64()
+    };
+    assert_eq!(coverage("HEAD"), Some(2));
+    let early = test.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let lines =
+        "# Sells.\nfrom price import PriceList\n\n\ndef total(items):\n    return PriceList().lookup_price(items)\n";
+    test.write("src/store.py", lines);
+    test.commit("A line more");
+    assert_eq!((coverage("HEAD"), coverage(&early)), (None, None), "it tells of neither");
+    let report = test.repo().join("coverage/lcov.info");
+    let time = |path: PathBuf| fs::metadata(path).and_then(|data| data.modified()).expect("a time");
+    let later = time(test.repo().join("src/store.py")) + std::time::Duration::from_secs(5);
+    fs::File::options().write(true).open(report).and_then(|file| file.set_modified(later)).expect("tests run again");
+    assert_eq!((coverage("HEAD"), coverage(&early)), (Some(2), None), "it tells of what was tested");
+}
