@@ -13,7 +13,7 @@
 //!
 //! Beside it stands what sending whole files would find and cost, see [`Saving`].
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -113,16 +113,13 @@ pub fn evaluate(
     let mut sums: Vec<(&'static str, Row)> = ways.iter().map(|(name, _)| (*name, Row::new())).collect();
     let (mut whole, mut ladder) = (Measured::default(), [Measured::default(); LADDER.len()]);
     let (mut found, mut skipped) = (0, 0);
+    let budgets: BTreeSet<u32> = plan.budgets.iter().copied().collect();
     for ancestor in repo.ancestors(plan.tip, plan.depth)? {
         if found == plan.commits {
             break;
         }
         let [parent] = ancestor.parents.as_slice() else { continue };
         let Some(case) = case(repo, &ancestor.commit)? else { continue };
-        if skipped < plan.skip {
-            skipped += 1;
-            continue;
-        }
         let mut before = known.before(parent);
         before.truncate(HISTORY);
         if before.len() < LEAST_HISTORY {
@@ -132,6 +129,11 @@ pub fn evaluate(
         let files = library.read(repo, tree_files.clone());
         let is_there = |path: &str| files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
         if !case.hidden.iter().all(|hidden| is_there(&hidden.path)) {
+            continue;
+        }
+        // Counted as those that are measured: cases that are passed over and the others never overlap.
+        if skipped < plan.skip {
+            skipped += 1;
             continue;
         }
         let tokens = |text: &str| count(Encoding::O200kBase, text);
@@ -155,7 +157,7 @@ pub fn evaluate(
         let files = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
         for ((_, weights), (_, row)) in ways.iter().zip(&mut sums) {
             let ranked = reweigh(&files, weights);
-            for budget in plan.budgets {
+            for budget in &budgets {
                 let packed = sent(&ranked, weights, *budget);
                 row.entry(*budget).or_default().add(&case.hidden, &ranked, &packed);
             }
@@ -173,7 +175,7 @@ pub fn evaluate(
     rows.chain(&mut ladder).chain([&mut whole]).for_each(Measured::divide);
     let is_equal =
         |measured: &Measured| measured.file_recall >= whole.file_recall && measured.line_recall >= whole.line_recall;
-    let equal = LADDER.into_iter().zip(ladder).find(|(_, measured)| is_equal(measured));
+    let equal = LADDER.into_iter().zip(ladder).find(|(_, measured)| found > 0 && is_equal(measured));
     Ok(Evaluation { rows: sums, saving: Saving { whole, equal } })
 }
 

@@ -125,12 +125,16 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     let before = known.before(history);
     let chosen = choose(tree_files.clone(), &task, index, &known.history, &before);
     let mut library = Library::open(folder);
-    let files = library.read(repo, chosen);
+    let (files, unread) = library.read_within(repo, chosen, &changed);
     let telling = Telling::open(repo, encoding, folder);
     let told = |file: &SourceFile| telling.told(file);
     let sources = Sources { files: &files, history: &known.history, before: &before, told: &told };
     let mut ranked = rank(&task, &sources, weights, &mut library.vocabulary);
     let mut notes = Vec::new();
+    if unread > 0 {
+        let files = crate::domain::text::count(unread, "file");
+        notes.push(format!("without {files} of code: there is too much in the others"));
+    }
     match meaning.map(|meaning| meaning.weigh(repo, &task, &mut ranked, &blobs)) {
         Some(Ok(())) => ranked = reweigh(&ranked, weights),
         Some(Err(error)) => notes.push(format!("without what code means: {}", one_line(&error.summary))),
@@ -148,7 +152,12 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
         all.push(task_piece(&task.text, budget / TASK_PART, count));
     }
     all.extend(diff);
-    all.extend(focus_pieces(&task.focus, &files, &telling, budget, count));
+    let places = focus_pieces(&task.focus, &files, &telling, budget, count);
+    let is_missing = |focus: &&Focus| !places.iter().any(|piece| piece.path == focus.path);
+    notes.extend(task.focus.iter().filter(is_missing).map(|focus| {
+        format!("nothing of {} is in focus: no file of code of this path is in the tree", one_line(&focus.path))
+    }));
+    all.extend(places);
     let documents = if options.documentation { house_documents(repo, tree)? } else { Vec::new() };
     let mut loaded = Vec::new();
     match options.rules {
@@ -436,12 +445,22 @@ fn passage_reason(factors: &PassageFactors, weights: &Weights) -> &'static str {
     strongest.map_or("", |((reason, _), _)| reason)
 }
 
+/// The path of `path:12`, `path:12:3` and of a path at the end of a sentence.
+fn without_line(word: &str) -> &str {
+    let is_line = |end: &str| end.bytes().all(|byte| byte.is_ascii_digit());
+    let mut path = word.trim_end_matches(['.', ':']);
+    while let Some((before, _)) = path.rsplit_once(':').filter(|(_, end)| is_line(end)) {
+        path = before;
+    }
+    path
+}
+
 /// What the task's text names must be there: of files that it names by path, the best passage.
 fn mention(pieces: &mut [Piece], text: &str) {
     let words: HashSet<&str> = text
         .split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | ',' | ';'))
         .filter(|word| word.contains('.') || word.contains('/'))
-        .map(|word| word.trim_end_matches(['.', ':']))
+        .map(without_line)
         .collect();
     let mut best: BTreeMap<String, (usize, f32)> = BTreeMap::new();
     for (at, piece) in pieces.iter().enumerate() {
@@ -478,6 +497,16 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[rstest]
+    #[case("src/a.rs", "src/a.rs")]
+    #[case("src/a.rs:12", "src/a.rs")]
+    #[case("src/a.rs:12:3:", "src/a.rs")]
+    #[case("src/a.rs.", "src/a.rs")]
+    #[case("http://x", "http://x")]
+    fn a_line_is_no_part_of_a_path(#[case] word: &str, #[case] path: &str) {
+        assert_eq!(without_line(word), path);
+    }
 
     #[rstest]
     #[case::whole("one\ntwo\n", 100, "one\ntwo\n")]

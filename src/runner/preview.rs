@@ -12,7 +12,7 @@ use crate::config::{Models, ReviewerKind, ReviewerSettings};
 use crate::context::mask::Mask;
 use crate::context::pack::{Because, Packed, Section, SectionKind};
 use crate::context::tokens;
-use crate::domain::text::{count, one_line};
+use crate::domain::text::one_line;
 use crate::domain::{Encoding, FileCoverage, LeftOut, Scope, Source};
 use crate::provider::chat::Tools;
 use crate::review::{Plan, PlannedFile};
@@ -125,8 +125,8 @@ fn packed(prepared: Prepared, wish: &Wish, encoding: Encoding) -> Packed {
 pub fn withheld(beyond: &[FileCoverage], left_out: &[LeftOut]) -> Vec<String> {
     let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in beyond {
-        let name = format!("{} ({})", one_line(&file.path), count(file.hunks.len(), "hunk"));
-        by_reason.entry("over the budget".to_owned()).or_default().push(name);
+        let reason = "over the budget, at least in part".to_owned();
+        by_reason.entry(reason).or_default().push(one_line(&file.path).into_owned());
     }
     for file in left_out {
         by_reason.entry(file.reason.to_string()).or_default().push(one_line(&file.path).into_owned());

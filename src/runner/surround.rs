@@ -10,11 +10,13 @@ use super::identity::open_meaning;
 use crate::context::given::given;
 use crate::context::index::{Index, Reach};
 use crate::context::pack::{LeftAway, Packed, Section};
-use crate::context::retrieve::task;
+use crate::context::retrieve::{task, unified};
 use crate::context::surroundings::{Options, Question, surroundings};
 use crate::domain::{Encoding, LineRange, RunRecord, Surrounding, Surroundings};
 use crate::git::{Change, GitError};
 
+/// Said where a review works without.
+pub const NO_INDEX: &str = "the index of this repository is not ready: until it is, searches look at files one by one";
 /// In less there is no place for anything worth reading. Tokens.
 const LEAST: u64 = 200;
 /// Of a window this part at most: a fifth.
@@ -76,8 +78,7 @@ impl Runner {
             return around;
         }
         if index.is_none_or(|index| index.reach() != Reach::Whole) {
-            let note = "the index of this repository is not ready: until it is, searches look at files one by one";
-            around.context.notes.push(note.to_owned());
+            around.context.notes.push(NO_INDEX.to_owned());
         }
         // Files are a stranger's: what makes their analysis panic costs this and nothing else.
         let packed =
@@ -106,6 +107,10 @@ impl Runner {
         (index, wish): (Option<&Index>, &Wish),
     ) -> Result<Packed, GitError> {
         let files = change.files.iter().filter(|file| is_open(&file.path));
+        let mut given = given(&self.repo, files)?;
+        if given.is_empty() {
+            given = unified::parse(&wish.text);
+        }
         let history = if record.head_commit.is_empty() { &record.snapshot_commit } else { &record.head_commit };
         let folder = self.paths.history_folder(&self.repo.key());
         let meaning = self.settings.context.embeddings.as_ref();
@@ -113,7 +118,7 @@ impl Runner {
         let question = Question {
             tree: &record.snapshot_commit,
             history,
-            task: task::Task { given: given(&self.repo, files)?, focus: wish.focus.clone(), text: wish.text.clone() },
+            task: task::Task { given, focus: wish.focus.clone(), text: wish.text.clone() },
             // The task tells of the change by itself.
             diff: Vec::new(),
             budget,

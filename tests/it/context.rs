@@ -273,7 +273,7 @@ fn commits_of_a_repository_are_measured() {
     }
     let repo = test.repo();
     let repo = repo.to_str().expect("a plain path");
-    let ask = ["context-eval", repo, "--commits", "5", "--budget", "400,4000", "--format", "json"];
+    let ask = ["context-eval", repo, "--commits", "5", "--budget", "400,4000,400", "--format", "json"];
     let measured = json(&test, &ask);
     let rows = measured["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 4 * 2);
@@ -287,6 +287,12 @@ fn commits_of_a_repository_are_measured() {
     assert!(saving["whole_files"]["tokens"].as_f64() > Some(5.0) && saving["percent"].is_number(), "{saving:#}");
     // The second time the history comes from what was kept.
     assert_eq!(json(&test, &ask), measured);
+    let none = ["context-eval", repo, "--skip", "1000", "--budget", "400", "--whole"];
+    let nothing = json(&test, &[&none[..], &["--format", "json"]].concat());
+    assert_eq!((&nothing["rows"], &nothing["saving"]["context"]), (&serde_json::json!([]), &Value::Null));
+    let told = test.revdeck(&none);
+    assert!(String::from_utf8_lossy(&told.stderr).contains("no commit fits"));
+    assert!(!String::from_utf8_lossy(&told.stdout).contains("no budget"));
 }
 
 #[test]
@@ -389,6 +395,7 @@ fn types_can_be_left_away() {
 #[test]
 fn a_report_of_coverage_is_believed_of_the_code_that_it_is_about() {
     let test = shop();
+    test.write(".gitignore", "coverage\n");
     test.write("coverage/lcov.info", "SF:src/store.py\nDA:5,0\nDA:6,0\nend_of_record\n");
     let coverage = |at: &str| {
         let ask = ["context", "--at", at, "--focus", "src/price.py", "--task", "lookup_price", "--budget", "1500"];
@@ -409,4 +416,64 @@ fn a_report_of_coverage_is_believed_of_the_code_that_it_is_about() {
     let later = time(test.repo().join("src/store.py")) + std::time::Duration::from_secs(5);
     fs::File::options().write(true).open(report).and_then(|file| file.set_modified(later)).expect("tests run again");
     assert_eq!((coverage("HEAD"), coverage(&early)), (Some(2), None), "it tells of what was tested");
+}
+
+/// The notes of an answer.
+fn notes(context: &Value) -> String {
+    context["notes"].to_string()
+}
+
+#[test]
+fn what_of_the_change_is_not_sent_is_said() {
+    let test = shop();
+    test.write("src/road.py", "def walk():\n    return 1\n".repeat(200));
+    test.write("src/.env", "TOKEN=1\n");
+    for more in [&["--budget", "600"][..], &[]] {
+        let context = json(&test, &[&["context", "worktree", "--format", "json"], more].concat());
+        let notes = notes(&context);
+        assert!(notes.contains("holds secrets: src/.env"), "{notes}");
+        assert_eq!(notes.contains("over the budget, at least in part: src/road.py"), !more.is_empty(), "{notes}");
+        assert!(context["total_tokens"].as_u64() <= context["budget"].as_u64());
+    }
+}
+
+#[test]
+fn a_focus_on_nothing_is_said() {
+    let test = shop();
+    for (focus, is_said) in [("src/price.py", false), ("src/nope.py", true), ("README.md:3", true)] {
+        let context = json(&test, &["context", "--at", "HEAD", "--focus", focus, "--format", "json"]);
+        assert_eq!(notes(&context).contains("is in focus"), is_said, "{focus}: {}", notes(&context));
+    }
+}
+
+#[test]
+fn a_diff_as_the_task_is_the_change_where_nothing_is_changed() {
+    let test = shop();
+    let diff = "--- a/src/price.py\n+++ b/src/price.py\n@@ -2 +2 @@\n-    def lookup_price(self, item):\n+    def price_of(self, item):\n";
+    for more in [&["--budget", "2000"][..], &[]] {
+        let context = json(&test, &[&["context", "worktree", "--task", diff, "--format", "json"], more].concat());
+        let sections = context["sections"].as_array().expect("sections");
+        let paths: Vec<&str> = sections.iter().filter_map(|section| section["path"].as_str()).collect();
+        assert!(paths.contains(&"src/store.py") && !paths.contains(&"src/price.py"), "{paths:?}");
+    }
+}
+
+#[test]
+fn a_large_budget_begins_with_the_tree_and_the_documents() {
+    let test = shop();
+    test.write("AGENTS.md", "Prices are exact.\n");
+    test.write("other/AGENTS.md", "Roads are long.\n");
+    test.commit("Rules");
+    let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--format", "json"];
+    let context = json(&test, &ask);
+    assert_eq!(context["budget"], 8_000, "as a review has");
+    let texts = |kind: &str| -> Vec<String> {
+        let sections = context["sections"].as_array().expect("sections").iter();
+        sections.filter(|section| section["kind"] == kind).map(|section| section["text"].to_string()).collect()
+    };
+    let [overview] = &texts("overview")[..] else { panic!("{context:#}") };
+    assert!(overview.contains("other/ (40 files)") && overview.contains("src/price.py"), "{overview}");
+    let [documents] = &texts("documentation")[..] else { panic!("{context:#}") };
+    assert!(documents.contains("other/: AGENTS.md") && !documents.contains("  AGENTS.md"), "{documents}");
+    assert!(texts("rules")[0].contains("Prices are exact."));
 }
