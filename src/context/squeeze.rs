@@ -103,7 +103,13 @@ pub fn third() -> u32 {
     fourteen();
     fifteen();
     sixteen();
-    17
+    seventeen();
+    eighteen();
+    nineteen();
+    twenty();
+    many();
+    more();
+    23
 }
 ";
 

@@ -110,7 +110,7 @@ fn it_can_be_switched_off() {
     assert_eq!(place.run(&run).status, RunStatus::Completed);
 }
 
-/// A function that is changed in the worktree, and 40 files that call it.
+/// A function that is changed in the worktree, 40 files that call it, and rules of the house.
 fn users() -> Place {
     let place = Place::new();
     let lines = |call: &str| -> String { (0..60).map(|line| format!("    {call}({line}, {line} + 1)\n")).collect() };
@@ -118,6 +118,8 @@ fn users() -> Place {
     for number in 0..40 {
         place.test.write(&format!("src/user_{number}.py"), format!("def user_{number}():\n{}", lines("base")));
     }
+    place.test.write("AGENTS.md", "# Rules\n\nSteps are never repeated.\n");
+    place.test.write("other/AGENTS.md", "# Rules\n\nNone.\n");
     place.test.commit("base");
     place.test.write("src/base.py", format!("def base(a, b, c):\n{}", lines("other_step")));
     place
@@ -230,9 +232,6 @@ fn an_index_that_cannot_be_made_costs_the_review_nothing() {
 fn what_the_command_prints_is_what_is_sent() {
     for window in [12_000, 60_000] {
         let place = users();
-        place.test.write("AGENTS.md", "# Rules\n\nSteps are never repeated.\n");
-        place.test.write("other/AGENTS.md", "# Rules\n\nNone.\n");
-        place.test.git(&["add", "AGENTS.md", "other/AGENTS.md"]);
         let model = Model::start(vec![calls(&[finish()])]);
         settings(&place, &model, &format!("[window]\nmax_tokens = {window}"));
         let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
