@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use revdeck::context::given::given;
 use revdeck::context::retrieve::task::Task;
-use revdeck::context::surroundings::{Options, Question, surroundings};
+use revdeck::context::surroundings::{Options, Question, Rules, ToldDiff, surroundings};
 use revdeck::context::tokens::{Encoding, count};
 use revdeck::git::{Filter, Repo};
 
@@ -57,10 +57,10 @@ fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
             tree: &ancestor.commit,
             history: parent,
             task,
-            diff: &Vec::new,
+            diff: &ToldDiff::default,
             budget,
             encoding: Encoding::O200kBase,
-            options: Options { documentation: false, constitution: false, ..Options::default() },
+            options: Options { rules: Rules::Told(Vec::new()), ..Options::default() },
             folder: Some(folder.path()),
             index: None,
             meaning: None,

@@ -53,8 +53,9 @@
 //!   obsolete, and says why. What is not raised is kept with the reason. A status changes by a person's word or by what a
 //!   run saw of code that it covered; a claim and its confirmation are two lines.
 //! - The user's index, worktree, HEAD, stash and reflog are never touched; after the snapshot nothing is read from
-//!   the moving worktree. The one exception is the patch of a fix, which a person has put into the files of the worktree
-//!   or taken out again, see [`runner::resolve`].
+//!   the moving worktree. The exceptions: the patch of a fix, which a person has put into the files of the worktree or taken
+//!   out again, see [`runner::resolve`], and reports of test coverage, which are believed of files that still stand there as
+//!   in the snapshot, see [`context::covered`].
 //! - `review`, `policy` and `ledger` see `domain` only: no IO, no clock, no randomness; time and ids arrive in values.
 //! - Freshness is never computed from elapsed time.
 //! - A model's answer is in the journal, whole, before anything is made of it: a restart replays the recorded answers

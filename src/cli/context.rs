@@ -1,4 +1,7 @@
-//! `revdeck context`: what a review would send of the code around a change, why, and what it would leave out.
+//! `revdeck context`: what a review would send of a change and the code around it, why, and what it would leave out.
+//!
+//! Without `--at` and `--budget` it is what puts reviews together that is asked; with them the same parts are put together
+//! for a tree and a budget that no review has.
 
 use std::io::Read;
 
@@ -12,29 +15,29 @@ use super::output;
 use super::session::Invocation;
 use crate::config::Texts;
 use crate::context::given::given;
-use crate::context::index::Index;
+use crate::context::index::{Index, Reach};
 use crate::context::mask::Mask;
-use crate::context::material::{Measure, material};
+use crate::context::material::{DiffPart, Measure, material};
 use crate::context::pack::{Because, Need, Packed, Piece, Section, SectionKind};
 use crate::context::retrieve::task::{Focus, Task};
 use crate::context::retrieve::unified;
-use crate::context::surroundings::{Options, Question, surroundings};
+use crate::context::surroundings::{Options, Question, Rules, ToldDiff, surroundings};
 use crate::context::tokens::{Encoding, count};
 use crate::domain::{LineRange, Scope, text};
 use crate::git::{Change, Filter, Repo};
 use crate::report::{Look, Paint, Table, json};
-use crate::runner::open_meaning;
+use crate::runner::{NO_INDEX, NO_TASK, Runner, Wish, open_meaning, withheld};
 
-/// What models count in when none is named.
-const ENCODING: Encoding = Encoding::O200kBase;
-/// A model's window when none is named: the largest that is used.
+/// What most models count in.
+const USUAL: Encoding = Encoding::O200kBase;
+/// The largest window that is used.
 const LARGEST_WINDOW: u32 = 150_000;
 /// Of the window, what is kept for the answer.
 const FOR_THE_ANSWER: u32 = 20_000;
 /// In less there is no place for anything.
 const LEAST_BUDGET: u32 = 200;
-/// Unchanged lines around each hunk: as a rule, what is needed to parse it.
-const DIFF_CONTEXT: u32 = 8;
+/// Unchanged lines around each hunk, as in a review.
+const DIFF_CONTEXT: u32 = 6;
 /// A task that is read from standard input is cut behind so many bytes.
 const MAX_TASK: u64 = 4 << 20;
 /// Of what is left out, so much is listed.
@@ -52,10 +55,13 @@ pub struct Arguments {
     /// A file that the task is about, with or without a line
     #[arg(long, value_name = "PATH[:LINE]")]
     focus: Vec<String>,
-    /// What is to be done; a unified diff in it is taken for the change. `-` reads it from standard input
+    /// What is to be done; where nothing is changed, a unified diff in it is taken for the change. `-` reads it from standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     task: Option<String>,
-    /// At most this many tokens
+    /// As for this reviewer; without one as for the default one
+    #[arg(long, value_name = "NAME")]
+    reviewer: Option<String>,
+    /// At most this many tokens, the change included; without it what a review would send
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(i64::from(LEAST_BUDGET)..))]
     budget: Option<u32>,
     /// Without types that the change uses
@@ -82,25 +88,52 @@ pub struct Arguments {
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
     // To unpack the table of an encoding takes 80 ms: others go on meanwhile.
-    std::thread::spawn(|| count(ENCODING, ""));
-    let session = invocation.session(Texts::None)?;
-    let repo = &session.repo;
-    let settings = &session.loaded.settings;
-    let filter = Filter { max_file_bytes: settings.max_file_bytes, ignored_paths: settings.ignored_paths.clone() };
-    let budget = arguments.budget.unwrap_or(LARGEST_WINDOW - FOR_THE_ANSWER).min(LARGEST_WINDOW - FOR_THE_ANSWER);
-    let mut task = Task {
-        given: Vec::new(),
+    std::thread::spawn(|| count(USUAL, ""));
+    let (runner, look) = invocation.session(Texts::None)?.into_runner();
+    let wish = Wish {
         focus: arguments.focus.iter().map(|focus| parse_focus(focus)).collect::<Result<_, _>>()?,
         text: task_text(arguments.task.as_deref())?,
+        options: Options {
+            types: !arguments.no_types,
+            tests: !arguments.no_tests,
+            documentation: !arguments.no_documentation,
+            rules: Rules::Quoted,
+            files: globs(&arguments.files)?,
+            kinds: arguments.kinds.clone(),
+        },
     };
+    let packed = match (&arguments.at, arguments.budget) {
+        (None, None) => runner.preview(arguments.scope.clone(), arguments.reviewer.as_deref(), &wish)?,
+        _ => fitted(&runner, arguments, wish)?,
+    };
+    for note in &packed.notes {
+        output::note(note);
+    }
+    match arguments.format {
+        PlainFormat::Json => output::print_json(&as_json(&packed))?,
+        PlainFormat::Text if arguments.explain => output::print(&explained(&look, &packed))?,
+        PlainFormat::Text => output::print(&text::lines(&packed.text(), 4))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// What would be sent of a tree, or under a budget.
+fn fitted(runner: &Runner, arguments: &Arguments, wish: Wish) -> Result<Packed, CliError> {
+    let (repo, settings) = (&runner.repo, &runner.settings);
+    let encoding = runner.encoding(arguments.reviewer.as_deref())?;
+    let most = LARGEST_WINDOW - FOR_THE_ANSWER;
+    let budget = arguments.budget.unwrap_or(settings.context.tokens).clamp(LEAST_BUDGET, most);
+    let mut task = Task { given: Vec::new(), focus: wish.focus, text: wish.text };
+    let mut notes = Vec::new();
     let mut change = None;
     let (tree, history) = match &arguments.at {
         Some(revision) => {
             let commit = repo.resolve_commit(revision)?;
-            task.given = unified::parse(&task.text);
             (commit.clone(), commit)
         }
         None => {
+            let filter =
+                Filter { max_file_bytes: settings.max_file_bytes, ignored_paths: settings.ignored_paths.clone() };
             let snapshot = match &arguments.scope {
                 Some(scope) => repo.snapshot(scope, &filter)?,
                 None => repo.snapshot_default(&filter)?,
@@ -113,46 +146,38 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
             commits
         }
     };
-    if task.given.is_empty() && task.focus.is_empty() && task.text.is_empty() {
-        output::note("there is no change, and neither --task nor --focus says what to look for");
+    if task.given.is_empty() {
+        task.given = unified::parse(&task.text);
     }
-    let folder = session.paths.history_folder(&repo.key());
-    let options = Options {
-        types: !arguments.no_types,
-        tests: !arguments.no_tests,
-        documentation: !arguments.no_documentation,
-        constitution: true,
-        files: globs(&arguments.files)?,
-        kinds: arguments.kinds.clone(),
-    };
+    if task.given.is_empty() && task.focus.is_empty() && task.text.is_empty() {
+        notes.push(NO_TASK.to_owned());
+    }
+    let folder = runner.paths.history_folder(&repo.key());
     // No index is no error: smaller trees are read whole, larger ones as far as it goes.
-    let index = Index::open(&session.paths.index_folder(&repo.key()), repo, &tree).ok().flatten();
-    let meaning = settings.context.embeddings.as_ref().map(|settings| open_meaning(settings, &session.paths));
+    let index = Index::open(&runner.paths.index_folder(&repo.key()), repo, &tree).ok().flatten();
+    if index.as_ref().is_none_or(|index| index.reach() != Reach::Whole) {
+        notes.push(NO_INDEX.to_owned());
+    }
+    let meaning = settings.context.embeddings.as_ref().map(|settings| open_meaning(settings, &runner.paths));
     if let Some(Err(error)) = &meaning {
-        output::note(&format!("without what code means: {error}"));
+        notes.push(format!("without what code means: {error}"));
     }
     let question = Question {
         tree: &tree,
         history: &history,
         task,
-        diff: &|| change.as_ref().map(|change| told(repo, change, budget)).unwrap_or_default(),
+        diff: &|| change.as_ref().map(|change| told(repo, change, (budget, encoding))).unwrap_or_default(),
         budget,
-        encoding: ENCODING,
-        options,
+        encoding,
+        options: wish.options,
         folder: Some(&folder),
         index: index.as_ref(),
         meaning: meaning.as_ref().and_then(|meaning| meaning.as_ref().ok()),
     };
-    let packed = surroundings(repo, question)?;
-    for note in &packed.notes {
-        output::note(note);
-    }
-    match arguments.format {
-        PlainFormat::Json => output::print_json(&as_json(&packed))?,
-        PlainFormat::Text if arguments.explain => output::print(&explained(&session.look, &packed))?,
-        PlainFormat::Text => output::print(&text::lines(&packed.text(), 4))?,
-    }
-    Ok(Exit::Done)
+    let mut packed = surroundings(repo, question)?;
+    notes.append(&mut packed.notes);
+    packed.notes = notes;
+    Ok(packed)
 }
 
 fn globs(lines: &[String]) -> Result<Gitignore, CliError> {
@@ -191,12 +216,17 @@ fn task_text(task: Option<&str>) -> Result<String, CliError> {
     }
 }
 
-/// The diff as a review tells it, at most half of the budget.
-fn told(repo: &Repo, change: &Change, budget: u32) -> Vec<Piece> {
+/// The diff as a review tells it, at most half of the budget, and what of it is not there.
+fn told(repo: &Repo, change: &Change, (budget, encoding): (u32, Encoding)) -> ToldDiff {
     let half = u64::from(budget / 2);
     let measure = Measure { budget_tokens: half, max_part_tokens: half, context_lines: DIFF_CONTEXT };
-    let material = material(repo, change, measure, &|text| count(ENCODING, text) as u64, Mask::On, &|_, _| true);
-    let piece = |part: crate::context::material::DiffPart| Piece {
+    let told = material(repo, change, measure, &|text| count(encoding, text) as u64, Mask::On, &|_, _| true);
+    let left_out = [told.left_out, change.left_out.clone()].concat();
+    ToldDiff { notes: withheld(&told.beyond, &left_out), pieces: told.parts.into_iter().map(piece).collect() }
+}
+
+fn piece(part: DiffPart) -> Piece {
+    Piece {
         path: String::new(),
         lines: None,
         kind: SectionKind::Diff,
@@ -207,8 +237,7 @@ fn told(repo: &Repo, change: &Change, budget: u32) -> Vec<Piece> {
         worth: 1.0,
         first: 0.0,
         because: Because { factors: Vec::new(), reason: "the change".to_owned() }.into(),
-    };
-    material.parts.into_iter().map(piece).collect()
+    }
 }
 
 fn place(path: &str, lines: Option<LineRange>) -> (Value, Value, Value) {

@@ -63,6 +63,9 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         folder: Some(&folder),
     };
     let measured = evaluate(&repo, &plan, &ways, &mut |_| {})?;
+    if measured.saving.whole.cases == 0 {
+        output::note("no commit fits: one modifies 2 to 15 files of code, deletes none, and has 100 commits behind it");
+    }
     match arguments.format {
         PlainFormat::Text => output::print(&as_text(&look, &measured))?,
         PlainFormat::Json => output::print_json(&as_json(&measured))?,
@@ -110,6 +113,7 @@ fn saved(look: &Look, saving: &Saving) -> String {
         Some(((budget, equal), percent)) => {
             row(&format!("their diff, and sections under {budget}"), &equal, &format!("{percent:.0} %"));
         }
+        None if saving.whole.cases == 0 => return String::new(),
         None => return format!("{}no budget that was tried finds as much\n", table.render(look)),
     }
     table.render(look)

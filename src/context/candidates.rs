@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::index::{Index, IndexError, words};
+use super::index::{Index, IndexError, Reach, words};
 use super::retrieve::history::{History, MOST_FILES};
 use super::retrieve::paths::{folder, nearness, subject};
 use super::retrieve::task::Task;
@@ -26,6 +26,8 @@ pub fn choose(
     history: &History,
     before: &[usize],
 ) -> Vec<TreeFile> {
+    // Of a part of a tree, what is not in it would have no words: that is worse than to read more files.
+    let index = index.filter(|index| !matches!(index.reach(), Reach::Part { .. }));
     let most = if index.is_some() { MOST } else { MOST_UNINDEXED };
     if files.len() <= most {
         return files;
@@ -94,17 +96,44 @@ fn by_words(index: &Index, task: &Task, scores: &mut HashMap<String, f32>) -> Re
         }
     };
     let mut parts: BTreeSet<String> = BTreeSet::new();
-    for name in names.iter().take(MOST_NAMES) {
+    for name in sample(names) {
         add(index.definitions(name)?, 2.0);
         add(index.references(name)?, 1.0);
         parts.extend(words(name));
     }
-    for part in parts.iter().take(MOST_NAMES) {
-        add(index.postings(part)?.into_iter().map(|posting| posting.chunk).collect(), 0.5);
+    for part in sample(parts) {
+        add(index.postings(&part)?.into_iter().map(|posting| posting.chunk).collect(), 0.5);
     }
     Ok(())
 }
 
+/// At most [`MOST_NAMES`] of some words, whatever they begin with, and the same each time.
+fn sample<T: AsRef<str>>(words: BTreeSet<T>) -> Vec<T> {
+    let mut words: Vec<T> = words.into_iter().collect();
+    if words.len() > MOST_NAMES {
+        words.sort_by_cached_key(|word| *blake3::hash(word.as_ref().as_bytes()).as_bytes());
+        words.truncate(MOST_NAMES);
+    }
+    words
+}
+
 fn identifiers_of(text: &str) -> BTreeSet<&str> {
     text.lines().flat_map(identifiers).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_words_those_of_all_letters_are_taken() {
+        let few: BTreeSet<&str> = ["Zebra", "apple"].into();
+        assert_eq!(sample(few), ["Zebra", "apple"]);
+        let many: BTreeSet<String> =
+            ('a'..='z').flat_map(|letter| (0..100).map(move |number| format!("{letter}{number}"))).collect();
+        let taken = sample(many.clone());
+        assert_eq!((taken.len(), &taken), (MOST_NAMES, &sample(many)));
+        let letters: BTreeSet<_> = taken.iter().filter_map(|word| word.chars().next()).collect();
+        assert_eq!(letters.len(), 26, "{letters:?}");
+    }
 }

@@ -1,8 +1,10 @@
 //! Code in fewer tokens: without comments, without white space that means nothing, without bodies.
 //!
 //! By syntax tree. Lines are emptied, never taken away: line numbers stay true, and a run of empty lines is a token or
-//! two. Invariants: as many lines as before; what parsed without errors still does; identifiers are never renamed; what
-//! has no tree is given back as it is.
+//! two. Invariants: as many lines as before; what parsed without errors still does; identifiers are never renamed; a body
+//! that is left out is told from an empty one; what has no tree is given back as it is.
+
+use std::collections::HashSet;
 
 use crate::domain::word_enum;
 use crate::provider::builtin::facts::Facts;
@@ -82,28 +84,83 @@ fn without(text: &str, mut cuts: Vec<Cut>) -> String {
 
 fn comments(source: &Source<'_>) -> Vec<Cut> {
     let kinds = KindSet::new(source.language, &["comment", "line_comment", "block_comment"]);
+    let comments: Vec<&Node> = source.nodes.iter().filter(|node| kinds.contains(node.kind)).collect();
+    let documenting = documenting(source, &comments);
     let mut cuts = Vec::new();
-    for node in source.nodes.iter().filter(|node| kinds.contains(node.kind)) {
+    for node in comments {
         let text = source.text(node);
         let is_note = NOTES.iter().any(|note| text.contains(note));
-        if is_documentation(source, node, text) || is_note || is_directive(text) {
+        if is_documentation(text) || documenting.contains(&node.start) || is_note || is_directive(text) {
             continue;
         }
         // A line comment's node may hold its line end.
-        let end = node.start as usize + text.trim_end_matches(['\n', '\r']).len();
-        cuts.push(Cut { start: node.start as usize, end, instead: "" });
+        let (start, end) = (node.start as usize, node.start as usize + text.trim_end_matches(['\n', '\r']).len());
+        let touches = |neighbour: Option<&u8>| neighbour.is_some_and(|byte| !byte.is_ascii_whitespace());
+        let before = start.checked_sub(1).and_then(|before| source.text.get(before));
+        let is_between = touches(before) && touches(source.text.get(end));
+        cuts.push(Cut { start, end, instead: if is_between { " " } else { "" } });
     }
     cuts
 }
 
-/// `///`, `/** */`, `//!`; what stands right above a declaration in languages whose documentation looks like any comment.
-fn is_documentation(source: &Source<'_>, node: &Node, text: &str) -> bool {
-    const MARKS: [&str; 5] = ["///", "//!", "/**", "/*!", "##"];
-    if MARKS.iter().any(|mark| text.starts_with(mark)) {
-        return true;
+/// What declares something, in languages whose documentation looks like any comment.
+fn declarations(language: Language) -> &'static [&'static str] {
+    match language {
+        Language::Go => &[
+            "package_clause",
+            "function_declaration",
+            "method_declaration",
+            "type_declaration",
+            "const_declaration",
+            "var_declaration",
+            "type_spec",
+            "const_spec",
+            "var_spec",
+            "field_declaration",
+            "method_elem",
+        ],
+        Language::Ruby => &["method", "singleton_method", "class", "module", "assignment"],
+        Language::Bash => &["function_definition"],
+        Language::C => &[
+            "function_definition",
+            "declaration",
+            "type_definition",
+            "struct_specifier",
+            "union_specifier",
+            "enum_specifier",
+            "field_declaration",
+            "enumerator",
+            "preproc_def",
+            "preproc_function_def",
+        ],
+        _ => &[],
     }
-    let is_plain = matches!(source.language, Language::Go | Language::Ruby | Language::Bash | Language::C);
-    is_plain && source.nodes.get(node.parent as usize).is_some_and(|parent| parent.parent == node.parent)
+}
+
+/// Where the comments begin that stand on lines of their own right above a declaration, in those languages.
+fn documenting(source: &Source<'_>, comments: &[&Node]) -> HashSet<u32> {
+    let kinds = KindSet::new(source.language, declarations(source.language));
+    let mut rows: HashSet<u32> =
+        source.nodes.iter().filter(|node| kinds.contains(node.kind)).map(|node| node.row).collect();
+    let is_alone = |node: &Node| {
+        let before = source.text.get(..node.start as usize).unwrap_or_default();
+        before.iter().rev().take_while(|byte| **byte != b'\n').all(u8::is_ascii_whitespace)
+    };
+    let mut found = HashSet::new();
+    for node in comments.iter().rev().filter(|node| is_alone(node)) {
+        let end_row = node.row + source.text(node).trim_end().matches('\n').count() as u32;
+        if rows.contains(&(end_row + 1)) {
+            rows.insert(node.row);
+            found.insert(node.start);
+        }
+    }
+    found
+}
+
+/// `///`, `/** */`, `//!`.
+fn is_documentation(text: &str) -> bool {
+    const MARKS: [&str; 5] = ["///", "//!", "/**", "/*!", "##"];
+    MARKS.iter().any(|mark| text.starts_with(mark))
 }
 
 /// What tools obey: `#!/bin/sh`, `//go:build`, `# noqa`, `// eslint-disable`.
@@ -129,10 +186,17 @@ fn bodies(source: &Source<'_>, is_needed: &dyn Fn(u32, u32) -> bool) -> Vec<Cut>
         let text = source.text(&body);
         match (text.strip_prefix('{'), text.ends_with('}')) {
             (Some(_), true) if text.len() > 2 => {
-                cuts.push(Cut { start: body.start as usize + 1, end: body.end as usize - 1, instead: "" });
+                let instead = if source.language == Language::Bash { " : left out;" } else { " /* left out */" };
+                cuts.push(Cut { start: body.start as usize + 1, end: body.end as usize - 1, instead });
             }
             _ if source.language == Language::Python => {
-                cuts.push(Cut { start: body.start as usize, end: body.end as usize, instead: "..." });
+                let instead = "...  # left out";
+                cuts.push(Cut { start: body.start as usize, end: body.end as usize, instead });
+            }
+            // On one line, what follows would become part of the comment.
+            _ if source.language == Language::Ruby && body.end_row < source.nodes[function.node].end_row => {
+                let instead = "# left out";
+                cuts.push(Cut { start: body.start as usize, end: body.end as usize, instead });
             }
             _ => {}
         }
@@ -193,7 +257,12 @@ mod tests {
         "fn f() {\n    // why\n    g();  \n\n    let s = \"a\n      b\";\n}\n",
         "fn f() {\n\ng();\n\n    let s = \"a\n      b\";\n}\n"
     )]
-    #[case::rust_strong("a.rs", Strength::Strong, "fn f() -> u8 {\n    g();\n    1\n}\n", "fn f() -> u8 {\n\n\n}\n")]
+    #[case::rust_strong(
+        "a.rs",
+        Strength::Strong,
+        "fn f() -> u8 {\n    g();\n    1\n}\n",
+        "fn f() -> u8 { /* left out */\n\n\n}\n"
+    )]
     #[case::python_keeps_indentation(
         "a.py",
         Strength::Medium,
@@ -204,7 +273,43 @@ mod tests {
         "a.py",
         Strength::Strong,
         "def f(x):\n    y = x\n    return y\n\nz = 1\n",
-        "def f(x):\n    ...\n\n\nz = 1\n"
+        "def f(x):\n    ...  # left out\n\n\nz = 1\n"
+    )]
+    #[case::bash_strong(
+        "a.sh",
+        Strength::Strong,
+        "f() {\n  g\n}\nh() { i; }\n",
+        "f() { : left out;\n\n}\nh() { : left out;}\n"
+    )]
+    #[case::go_strong(
+        "a.go",
+        Strength::Strong,
+        "package a\n\nfunc F() {}\n\nfunc G() { h(1) }\n",
+        "package a\n\nfunc F() {}\n\nfunc G() { /* left out */}\n"
+    )]
+    #[case::words_stay_apart(
+        "a.c",
+        Strength::Light,
+        "int f(void) {\n  return/* c */x;\n}\n",
+        "int f(void) {\n  return x;\n}\n"
+    )]
+    #[case::ruby_documentation(
+        "a.rb",
+        Strength::Light,
+        "# Licence.\n\n# Class.\nclass A\n  # old = 1\n\n  # Doc,\n  # more.\n  def f\n    # why\n    g\n  end\nend\n",
+        "\n\n# Class.\nclass A\n  \n\n  # Doc,\n  # more.\n  def f\n    \n    g\n  end\nend\n"
+    )]
+    #[case::go_documentation(
+        "a.go",
+        Strength::Light,
+        "// Licence.\n\n// Doc.\npackage a\n\n// f()\n\nvar x = 1 // x\n// Y.\nvar y = 2\n",
+        "\n\n// Doc.\npackage a\n\n\n\nvar x = 1 \n// Y.\nvar y = 2\n"
+    )]
+    #[case::ruby_strong(
+        "a.rb",
+        Strength::Strong,
+        "class A\n  def f(x)\n    g\n    x\n  end\n\n  def h; i; end\nend\n",
+        "class A\n  def f(x)\n    # left out\n\n  end\n\n  def h; i; end\nend\n"
     )]
     #[case::unknown("a.xyz", Strength::Strong, "# what\n  ever\n", "# what\n  ever\n")]
     #[case::broken("a.rs", Strength::Strong, "fn f( {\n // x\n", "fn f( {\n // x\n")]

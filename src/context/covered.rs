@@ -1,13 +1,15 @@
 //! Which lines tests reached, where an lcov or Cobertura report lies about: in the snapshot, else in the worktree, where
 //! test runs leave it.
 //!
-//! Invariants: a report is other people's text: read up to a bound, line by line and tag by tag, no entity in it expanded;
+//! Invariants: a report in the worktree tells of files that stand there as in the snapshot, and have since it was written;
+//! any report is other people's text: read up to a bound, line by line and tag by tag, no entity in it expanded;
 //! what it names is held against the files of the tree, and nothing is opened by it; nonsense in it is passed over.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::domain::LineRange;
 use crate::git::Repo;
@@ -54,20 +56,32 @@ pub struct Covered {
 }
 
 impl Covered {
-    /// The first report that says anything of the files of a commit's tree, which are at `paths`.
-    pub fn find<'p>(repo: &Repo, commit: &str, paths: impl Iterator<Item = &'p String>) -> Option<Self> {
+    /// What the first report that says anything of `wanted` files says of them. `blobs` are those of all code of the
+    /// commit's tree, by path.
+    pub fn find(repo: &Repo, commit: &str, blobs: &HashMap<String, String>, wanted: &HashSet<&str>) -> Option<Self> {
         let root = repo.root();
         let in_tree = PLACES.iter().filter_map(|place| {
             let (_, blob) = repo.entry_at(commit, place).ok()??;
             let is_small = repo.blob_size(&blob).is_ok_and(|size| size <= MAX_BYTES);
-            is_small.then(|| repo.blob(&blob).ok())?
+            is_small.then(|| Some((repo.blob(&blob).ok()?, None)))?
         });
         let named = FOLDERS.iter().flat_map(|folder| lcov_in(&root.join(folder)));
         let in_worktree = PLACES.iter().map(|place| root.join(place)).chain(named).filter_map(|path| bounded(&path));
         let mut reports = in_tree.chain(in_worktree).peekable();
         reports.peek()?;
-        let tree = Places::of(paths);
-        let mut reports = reports.map(|report| Self::read(&String::from_utf8_lossy(&report), &root).placed(&tree));
+        let tree = Places::of(blobs.keys());
+        let worktree = repo.files();
+        let mut reports = reports.map(|(report, written)| {
+            let mut covered = Self::read(&String::from_utf8_lossy(&report), &root).placed(&tree);
+            covered.files.retain(|path, _| {
+                let stands = |since| {
+                    let files = worktree.as_ref().ok().zip(blobs.get(path));
+                    files.is_some_and(|(files, blob)| files.has(path, blob, since))
+                };
+                wanted.contains(path.as_str()) && written.is_none_or(stands)
+            });
+            covered
+        });
         reports.find(|report| !report.files.is_empty())
     }
 
@@ -223,12 +237,12 @@ fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
     })
 }
 
-/// An ordinary file of bounded size.
-fn bounded(path: &Path) -> Option<Vec<u8>> {
-    let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_BYTES);
+/// An ordinary file of bounded size, and when it was written.
+fn bounded(path: &Path) -> Option<(Vec<u8>, Option<SystemTime>)> {
+    let data = path.symlink_metadata().ok().filter(|data| data.is_file() && data.len() <= MAX_BYTES)?;
     let mut content = Vec::new();
-    is_file.then(|| File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut content).ok())??;
-    Some(content)
+    File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut content).ok()?;
+    Some((content, Some(data.modified().ok()?)))
 }
 
 #[cfg(test)]

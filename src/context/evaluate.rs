@@ -13,11 +13,12 @@
 //!
 //! Beside it stands what sending whole files would find and cost, see [`Saving`].
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::chunk::chunks;
+use super::house_documents::house_documents;
 use super::imports::Tree;
 use super::library::{Library, code_files, content};
 use super::pack::{Because, Need, Packed, Piece, SectionKind, pack};
@@ -28,6 +29,7 @@ use super::retrieve::task::{Given, GivenHunk, Task, old_lines};
 use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, SourceFile, Sources, rank, reweigh};
+use super::skeleton::{Documents, skeleton};
 use super::surroundings::{HISTORY, pieces};
 use super::tokens::{Encoding, count};
 use crate::domain::LineRange;
@@ -111,24 +113,27 @@ pub fn evaluate(
     let mut sums: Vec<(&'static str, Row)> = ways.iter().map(|(name, _)| (*name, Row::new())).collect();
     let (mut whole, mut ladder) = (Measured::default(), [Measured::default(); LADDER.len()]);
     let (mut found, mut skipped) = (0, 0);
+    let budgets: BTreeSet<u32> = plan.budgets.iter().copied().collect();
     for ancestor in repo.ancestors(plan.tip, plan.depth)? {
         if found == plan.commits {
             break;
         }
         let [parent] = ancestor.parents.as_slice() else { continue };
         let Some(case) = case(repo, &ancestor.commit)? else { continue };
-        if skipped < plan.skip {
-            skipped += 1;
-            continue;
-        }
         let mut before = known.before(parent);
         before.truncate(HISTORY);
         if before.len() < LEAST_HISTORY {
             break;
         }
-        let files = library.read(repo, code_files(repo, parent)?);
+        let tree_files = code_files(repo, parent)?;
+        let files = library.read(repo, tree_files.clone());
         let is_there = |path: &str| files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
         if !case.hidden.iter().all(|hidden| is_there(&hidden.path)) {
+            continue;
+        }
+        // Counted as those that are measured: cases that are passed over and the others never overlap.
+        if skipped < plan.skip {
+            skipped += 1;
             continue;
         }
         let tokens = |text: &str| count(Encoding::O200kBase, text);
@@ -140,17 +145,26 @@ pub fn evaluate(
         let module = repo.file_at(parent, "go.mod")?.map(|text| go_module(&text)).unwrap_or_default();
         let sent_whole = pack(&whole_files(repo, &case.task, &files, &module), u32::MAX, &tokens);
         let diff_tokens = tokens(&diff(repo, &case.task, &files)) as f64;
+        let documents = house_documents(repo, parent)?;
+        let given: Vec<&str> = case.task.paths().collect();
+        // As in a review: what is told of the tree in any case takes its part of the budget.
+        let sent = |ranked: &[RankedFile], weights: &Weights, budget: u32| {
+            let documents = Documents { all: &documents, loaded: &[] };
+            let mut all = skeleton(&tree_files, documents, &given, budget, &tokens);
+            all.extend(pieces(ranked, weights));
+            pack(&all, budget, &tokens)
+        };
         let files = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
         for ((_, weights), (_, row)) in ways.iter().zip(&mut sums) {
             let ranked = reweigh(&files, weights);
-            for budget in plan.budgets {
-                let packed = pack(&pieces(&ranked, weights), *budget, &tokens);
+            for budget in &budgets {
+                let packed = sent(&ranked, weights, *budget);
                 row.entry(*budget).or_default().add(&case.hidden, &ranked, &packed);
             }
         }
         whole.add(&case.hidden, &files, &sent_whole);
         for (budget, measured) in LADDER.iter().zip(&mut ladder) {
-            let packed = pack(&pieces(&files, Weights::built_in()), *budget, &tokens);
+            let packed = sent(&files, Weights::built_in(), *budget);
             measured.add(&case.hidden, &files, &packed);
             measured.tokens += diff_tokens;
         }
@@ -161,7 +175,7 @@ pub fn evaluate(
     rows.chain(&mut ladder).chain([&mut whole]).for_each(Measured::divide);
     let is_equal =
         |measured: &Measured| measured.file_recall >= whole.file_recall && measured.line_recall >= whole.line_recall;
-    let equal = LADDER.into_iter().zip(ladder).find(|(_, measured)| is_equal(measured));
+    let equal = LADDER.into_iter().zip(ladder).find(|(_, measured)| found > 0 && is_equal(measured));
     Ok(Evaluation { rows: sums, saving: Saving { whole, equal } })
 }
 

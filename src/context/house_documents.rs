@@ -57,7 +57,9 @@ fn is_decision(path: &str) -> bool {
 /// The documents that are not loaded, by folder; those of the folders around changed files first.
 pub fn index(documents: &[String], loaded: &[String], changed: &[&str]) -> String {
     let is_around = |place: &str| place.is_empty() || changed.iter().any(|path| is_below(path, place));
-    let mut others: Vec<&String> = documents.iter().filter(|path| !loaded.contains(path)).collect();
+    // The constitution is told in any case.
+    let is_told = |path: &String| loaded.contains(path) || CONSTITUTIONS.contains(&path.as_str());
+    let mut others: Vec<&String> = documents.iter().filter(|path| !is_told(path)).collect();
     others.sort_by_key(|path| (!is_around(folder(path)), *path));
     let mut by_folder: BTreeMap<(bool, &str), Vec<String>> = BTreeMap::new();
     for path in others.iter().take(MAX_NAMED) {
@@ -125,7 +127,8 @@ mod tests {
     #[test]
     fn documents_are_named_by_folder_and_those_around_the_change_first() {
         let documents =
-            ["AGENTS.md", "a/AGENTS.md", "docs/adr/1.md", "docs/adr/2.md", "z/b/CLAUDE.md"].map(str::to_owned);
+            ["AGENTS.md", "CONSTITUTION.md", "a/AGENTS.md", "docs/adr/1.md", "docs/adr/2.md", "z/b/CLAUDE.md"]
+                .map(str::to_owned);
         let loaded = ["AGENTS.md".to_owned()];
         assert_eq!(
             index(&documents, &loaded, &["z/b/c.rs"]),

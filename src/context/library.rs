@@ -20,6 +20,8 @@ use crate::git::{EntryKind, GitError, Listing, Repo, TreeFile};
 
 /// Larger files are not searched, in bytes: no person wrote them.
 const MAX_BYTES: u64 = 1 << 20;
+/// Words that are read for one question, repeated ones included: those of two million lines, 500 MB as documents.
+const MOST_WORDS: u64 = 12_000_000;
 /// Bytes of kept documents: those of three million lines.
 const MOST_KEPT: u64 = 64 << 20;
 
@@ -45,6 +47,34 @@ impl Library {
             Some(SourceFile { path, blob, document }).filter(|file| file.document.lines() > 0)
         });
         read.collect()
+    }
+
+    /// As [`Library::read`], but no more files than there is memory for, the `given` ones first; and how many were left
+    /// away for that.
+    pub fn read_within(&mut self, repo: &Repo, files: Vec<TreeFile>, given: &[&str]) -> (Vec<SourceFile>, usize) {
+        self.read_most(repo, files, given, MOST_WORDS)
+    }
+
+    fn read_most(
+        &mut self,
+        repo: &Repo,
+        files: Vec<TreeFile>,
+        given: &[&str],
+        most_words: u64,
+    ) -> (Vec<SourceFile>, usize) {
+        let (first, then): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| given.contains(&file.path.as_str()));
+        let (mut read, mut words, mut left) = (self.read(repo, first), 0, 0);
+        for file in then {
+            if words >= most_words {
+                left += 1;
+                continue;
+            }
+            let found = self.read(repo, vec![file]);
+            words += found.iter().map(|file| u64::from(file.document.length())).sum::<u64>();
+            read.extend(found);
+        }
+        read.sort_by(|a, b| a.path.cmp(&b.path));
+        (read, left)
     }
 
     fn document(&mut self, repo: &Repo, blob: &str) -> Option<Arc<Document>> {
@@ -114,4 +144,28 @@ pub fn content(repo: &Repo, blob: &str) -> Result<Option<String>, GitError> {
     Ok((!is_binary(&content)).then(|| {
         String::from_utf8(content).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_read_than_there_is_memory_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        let file = |path: &str| {
+            let blob = git.blob(format!("{path} {}", "word ".repeat(100)).as_bytes()).expect("a blob");
+            TreeFile { path: path.to_owned(), blob: blob.to_string() }
+        };
+        let files: Vec<TreeFile> = ["a", "b", "c", "d"].map(file).into();
+        let read = |most| {
+            let (read, left) = Library::default().read_most(&repo, files.clone(), &["d"], most);
+            (read.into_iter().map(|file| file.path).collect::<String>(), left)
+        };
+        assert_eq!(read(1_000), ("abcd".to_owned(), 0));
+        assert_eq!(read(150), ("abd".to_owned(), 1));
+        assert_eq!(read(0), ("d".to_owned(), 3));
+    }
 }

@@ -26,6 +26,7 @@ mod past;
 pub mod retrieve;
 mod secret_files;
 mod shelf;
+mod skeleton;
 mod squeeze;
 pub mod surroundings;
 mod telling;

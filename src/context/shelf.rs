@@ -5,7 +5,7 @@
 //! written is found out again; a damaged part is taken away and said once; any number of processes may read and write
 //! the same folder without waiting; there are never more than so many bytes on disk, what was asked for last stays.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -75,8 +75,9 @@ pub struct Shelf {
     parts: Vec<Part>,
     /// By key: the part and its row.
     places: HashMap<Key, (usize, Row)>,
-    /// What is not written yet.
+    /// What is not written yet, and how many bytes that is.
     new: RefCell<HashMap<Key, Vec<u8>>>,
+    new_bytes: Cell<u64>,
     /// What was asked for and is there.
     used: RefCell<HashSet<Key>>,
 }
@@ -119,9 +120,11 @@ impl Shelf {
         Some(bytes)
     }
 
-    /// Keeps a record, to be written by [`Shelf::close`].
+    /// Keeps a record, to be written by [`Shelf::close`]; none for which there is no room beside the other new ones.
     pub fn put(&self, key: Key, bytes: Vec<u8>) {
-        if self.folder.is_some() {
+        let with_it = self.new_bytes.get() + bytes.len() as u64;
+        if self.folder.is_some() && with_it <= self.most_bytes {
+            self.new_bytes.set(with_it);
             self.new.borrow_mut().insert(key, bytes);
         }
     }
@@ -196,8 +199,12 @@ impl Part {
     }
 }
 
-/// Takes a part away that is not as it was written.
+/// Takes a part away that is not as it was written. That it cannot be read now says nothing about it.
 fn damaged(path: &Path, error: &io::Error) {
+    if !matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) {
+        tracing::warn!("{} cannot be read: {error}", path.display());
+        return;
+    }
     // Who takes it away says so: it is said once.
     if fs::remove_file(path).is_ok() {
         tracing::warn!("{} was not as it should be ({error}); what was in it is found out again", path.display());
@@ -387,6 +394,31 @@ mod tests {
         }
         let shelf = Shelf::open(Some(folder.path()), "test", most);
         assert_eq!((shelf.get(key(99)), shelf.get(key(1))), (Some(record(99)), None));
+    }
+
+    #[test]
+    fn one_question_does_not_grow_it_beyond_its_bound() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let most = 20_000;
+        put(folder.path(), 0..3, most);
+        put(folder.path(), 3..500, most);
+        assert!(bytes(folder.path()) <= most + 3_000, "{}", bytes(folder.path()));
+        assert!(Shelf::open(Some(folder.path()), "test", most).get(key(3)).is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_read_now_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("test-0");
+        fs::write(&path, "not ours").expect("a file");
+        for (kind, is_there) in [
+            (io::ErrorKind::PermissionDenied, true),
+            (io::ErrorKind::Interrupted, true),
+            (io::ErrorKind::UnexpectedEof, false),
+        ] {
+            damaged(&path, &io::Error::from(kind));
+            assert_eq!(path.exists(), is_there, "{kind}");
+        }
     }
 
     #[test]

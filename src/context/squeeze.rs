@@ -18,9 +18,9 @@ pub const LIKELY: f32 = 0.3;
 /// Files below this score are not compressed: they are not sent anyway.
 const WORTH_SQUEEZING: f32 = 0.02;
 
-/// Whether something that is likely to matter did not fit.
+/// Whether code that is likely to matter did not fit. Nothing else can be compressed.
 pub fn is_tight(packed: &Packed) -> bool {
-    let is_missed = |left: &LeftAway| left.reason == Excluded::Budget && left.score >= LIKELY;
+    let is_missed = |left: &LeftAway| left.lines.is_some() && left.reason == Excluded::Budget && left.score >= LIKELY;
     packed.utilization() > FULL && packed.left_out.iter().any(is_missed)
 }
 
@@ -51,13 +51,20 @@ pub fn squeeze(pieces: &mut [Piece], ranked: &[RankedFile], strength: Strength, 
         }
     }
     for (at, text, tokens) in shorter {
-        (pieces[at].text, pieces[at].tokens) = (text, Some(tokens));
+        let piece = &mut pieces[at];
+        if text.trim().is_empty() {
+            // The inside of a body that is left out: its title would say more than it.
+            (piece.worth, piece.first) = (0.0, 0.0);
+        }
+        (piece.text, piece.tokens) = (text, Some(tokens));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use rstest::rstest;
 
     use super::*;
     use crate::context::pack::{Because, SectionKind};
@@ -88,9 +95,43 @@ pub fn second() -> u32 {
 pub fn third() -> u32 {
     seven();
     eight();
-    9
+    nine();
+    ten();
+    eleven();
+    twelve();
+    thirteen();
+    fourteen();
+    fifteen();
+    sixteen();
+    seventeen();
+    eighteen();
+    nineteen();
+    twenty();
+    many();
+    more();
+    23
 }
 ";
+
+    #[rstest]
+    #[case::code_that_matters(Some((1, 8)), 0.4, Excluded::Budget, 990, true)]
+    #[case::code_that_hardly_does(Some((1, 8)), 0.2, Excluded::Budget, 990, false)]
+    #[case::an_overview(None, 1.0, Excluded::Budget, 990, false)]
+    #[case::in_another_section(Some((1, 8)), 0.4, Excluded::Contained, 990, false)]
+    #[case::room_is_left(Some((1, 8)), 0.4, Excluded::Budget, 900, false)]
+    fn what_is_missed_is_code_that_matters(
+        #[case] lines: Option<(u32, u32)>,
+        #[case] score: f32,
+        #[case] reason: Excluded,
+        #[case] total_tokens: u32,
+        #[case] expected: bool,
+    ) {
+        let lines = lines.map(|(start, end)| LineRange::new(start, end));
+        let kind = SectionKind::Window;
+        let left = LeftAway { path: String::new(), lines, kind, tokens: 100, score, reason };
+        let packed = Packed { left_out: vec![left], total_tokens, budget: 1_000, ..Packed::default() };
+        assert_eq!(is_tight(&packed), expected);
+    }
 
     #[test]
     fn lines_keep_their_numbers_behind_what_must_be_there() {
@@ -123,7 +164,7 @@ pub fn third() -> u32 {
             tokens: None,
             need: sort(place.start + 1).0,
             score: sort(place.start + 1).1,
-            worth: 0.0,
+            worth: 0.5,
             first: 0.0,
             because: Arc::new(Because::default()),
         };
@@ -133,6 +174,12 @@ pub fn third() -> u32 {
             squeeze(&mut pieces, &ranked, *strength, &telling);
         }
         let told: String = pieces.iter().map(|piece| &*piece.text).collect();
+        let is_empty = |piece: &&Piece| piece.text.trim().is_empty();
+        assert!(
+            pieces.iter().any(|piece| is_empty(&piece))
+                && pieces.iter().filter(is_empty).all(|piece| piece.worth == 0.0)
+        );
+        assert!(pieces.iter().any(|piece| piece.worth > 0.0));
         assert_eq!(told.lines().count(), TEXT.lines().count());
         let has = |line: &str| told.contains(line);
         assert!(has("// Why.") && has("one();") && has("five();") && !has("eight();") && has("pub fn third"), "{told}");

@@ -12,7 +12,7 @@ use ignore::gitignore::Gitignore;
 use super::candidates::choose;
 use super::compress::Strength;
 use super::covered::Covered;
-use super::house_documents::{constitution, house_documents, index as documents_by_folder};
+use super::house_documents::{constitution, house_documents};
 use super::house_rules::house_rules;
 use super::index::Index;
 use super::library::{Library, code_of};
@@ -21,16 +21,16 @@ use super::meaning::Meaning;
 use super::pack::{Because, Count, Need, Packed, Piece, Said, SectionKind, Untested, pack};
 use super::past::Known;
 use super::retrieve::factors::{FileFactors, PassageFactors};
-use super::retrieve::paths::folder;
 use super::retrieve::task::{Focus, Task, old_lines};
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, reweigh};
+use super::skeleton::{Documents, skeleton};
 use super::squeeze::{LIKELY, is_tight, squeeze};
 use super::telling::Telling;
 use super::tokens;
 use crate::domain::text::one_line;
 use crate::domain::{Encoding, LineRange};
-use crate::git::{GitError, Repo, TreeFile};
+use crate::git::{GitError, Repo};
 use crate::provider::builtin::facts::{Facts, is_test_path};
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::Parsers;
@@ -52,12 +52,19 @@ pub struct Options {
     pub types: bool,
     pub tests: bool,
     pub documentation: bool,
-    /// Whoever tells of it by itself does without.
-    pub constitution: bool,
+    pub rules: Rules,
     /// Globs in the syntax of .gitignore; with any, code comes from files that they name.
     pub files: Gitignore,
     /// With any, code is of these kinds.
     pub kinds: Vec<SectionKind>,
+}
+
+/// Who tells of the constitution and of the project's rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rules {
+    Quoted,
+    /// Whoever asks does so by itself, of these documents.
+    Told(Vec<String>),
 }
 
 impl Default for Options {
@@ -66,7 +73,7 @@ impl Default for Options {
             types: true,
             tests: true,
             documentation: true,
-            constitution: true,
+            rules: Rules::Quoted,
             files: Gitignore::empty(),
             kinds: Vec::new(),
         }
@@ -91,9 +98,9 @@ pub struct Question<'a> {
     /// The commit whose history is looked at.
     pub history: &'a str,
     pub task: Task,
-    /// The change as it is told, a piece for each file; empty when the task's text says it. Asked for when the ranking is
+    /// The change as it is told; empty when the task's text says it. Asked for when the ranking is
     /// done: a table of tokens may still be unpacked until then.
-    pub diff: &'a dyn Fn() -> Vec<Piece>,
+    pub diff: &'a dyn Fn() -> ToldDiff,
     /// In tokens of the encoding.
     pub budget: u32,
     pub encoding: Encoding,
@@ -104,6 +111,15 @@ pub struct Question<'a> {
     pub index: Option<&'a Index>,
     /// What code means; without it that signal is missing.
     pub meaning: Option<&'a Meaning>,
+}
+
+/// The change in words.
+#[derive(Default)]
+pub struct ToldDiff {
+    /// One for each file.
+    pub pieces: Vec<Piece>,
+    /// What of the change is not among them.
+    pub notes: Vec<String>,
 }
 
 /// Puts the context together.
@@ -119,12 +135,16 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     let before = known.before(history);
     let chosen = choose(tree_files.clone(), &task, index, &known.history, &before);
     let mut library = Library::open(folder);
-    let files = library.read(repo, chosen);
+    let (files, unread) = library.read_within(repo, chosen, &changed);
     let telling = Telling::open(repo, encoding, folder);
     let told = |file: &SourceFile| telling.told(file);
     let sources = Sources { files: &files, history: &known.history, before: &before, told: &told };
     let mut ranked = rank(&task, &sources, weights, &mut library.vocabulary);
     let mut notes = Vec::new();
+    if unread > 0 {
+        let files = crate::domain::text::count(unread, "file");
+        notes.push(format!("without {files} of code: there is too much in the others"));
+    }
     match meaning.map(|meaning| meaning.weigh(repo, &task, &mut ranked, &blobs)) {
         Some(Ok(())) => ranked = reweigh(&ranked, weights),
         Some(Err(error)) => notes.push(format!("without what code means: {}", one_line(&error.summary))),
@@ -133,7 +153,7 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     ranked.retain(|file| options.wants_file(&file.path));
     let tokens = |text: &str| count(text) as u64;
     let mut all = Vec::new();
-    if options.constitution
+    if options.rules == Rules::Quoted
         && let Some(text) = constitution(repo, tree, u64::from(budget / CONSTITUTION_PART), &tokens, Mask::On)
     {
         all.push(piece(SectionKind::Rules, Need::Must, text, "the constitution, pinned"));
@@ -141,30 +161,39 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     if !task.text.is_empty() {
         all.push(task_piece(&task.text, budget / TASK_PART, count));
     }
-    all.extend(diff());
-    all.extend(focus_pieces(&task.focus, &files, &telling, budget, count));
-    if options.documentation {
-        let room = u64::from(MAX_RULES.min(budget / 32));
-        let documents = house_documents(repo, tree)?;
-        let rules = house_rules(repo, tree, &changed, &documents, room, &tokens, Mask::On);
-        let loaded = rules.as_ref().map_or(&[][..], |rules| rules.sources.as_slice());
-        let others = documents_by_folder(&documents, loaded, &changed);
-        all.extend(rules.map(|rules| piece(SectionKind::Rules, Need::Must, rules.text + "\n", "the project's rules")));
-        if !others.is_empty() {
-            let text = format!("Documents of the project that can be asked for:\n{others}");
-            all.push(piece(SectionKind::Documentation, Need::Filler, text, "what else the project says about itself"));
+    let diff = diff();
+    notes.extend(diff.notes);
+    all.extend(diff.pieces);
+    let places = focus_pieces(&task.focus, &files, &telling, budget, count);
+    let is_missing = |focus: &&Focus| !places.iter().any(|piece| piece.path == focus.path);
+    notes.extend(task.focus.iter().filter(is_missing).map(|focus| {
+        format!("nothing of {} is in focus: no file of code of this path is in the tree", one_line(&focus.path))
+    }));
+    all.extend(places);
+    let documents = if options.documentation { house_documents(repo, tree)? } else { Vec::new() };
+    let mut loaded = Vec::new();
+    match options.rules {
+        Rules::Told(ref told) => loaded.clone_from(told),
+        Rules::Quoted if options.documentation => {
+            let room = u64::from(MAX_RULES.min(budget / 32));
+            if let Some(rules) = house_rules(repo, tree, &changed, &documents, room, &tokens, Mask::On) {
+                all.push(piece(SectionKind::Rules, Need::Must, rules.text + "\n", "the project's rules"));
+                loaded = rules.sources;
+            }
         }
+        Rules::Quoted => {}
     }
+    let documents = Documents { all: &documents, loaded: &loaded };
+    all.extend(skeleton(&tree_files, documents, &changed, budget, count));
     let mut code = pieces(&ranked, weights);
     code.retain(|piece| options.wants_kind(piece.kind));
     mention(&mut code, &task.text);
-    if options.types {
-        types(&mut code, &ranked);
+    match options.types {
+        true => types(&mut code, &ranked),
+        false => code.retain(|piece| piece.kind != SectionKind::Type),
     }
     all.extend(code);
     all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, &library)));
-    let shown: HashSet<&str> = changed.iter().copied().collect();
-    all.push(piece(SectionKind::Overview, Need::Filler, overview(&tree_files, &shown), "the folders of the tree"));
     let mut packed = pack(&all, budget, count);
     for strength in Strength::ALL {
         if !is_tight(&packed) {
@@ -173,7 +202,8 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
         squeeze(&mut all, &ranked, *strength, &telling);
         packed = Packed { compression: Some(*strength), ..pack(&all, budget, count) };
     }
-    if let Some(covered) = Covered::find(repo, tree, blobs.keys()) {
+    let sent = packed.sections.iter().map(|section| section.path.as_str());
+    if let Some(covered) = Covered::find(repo, tree, &blobs, &sent.chain(changed.iter().copied()).collect()) {
         tell_coverage(&mut packed, &covered);
         packed.untested = untested(repo, &task, &blobs, &covered);
     }
@@ -223,7 +253,7 @@ fn untested(repo: &Repo, task: &Task, blobs: &HashMap<String, String>, covered: 
     found
 }
 
-fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
+pub(super) fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
     Piece {
         path: String::new(),
         lines: None,
@@ -238,7 +268,7 @@ fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
     }
 }
 
-/// The task's text, cut between lines where it is more than `most` tokens.
+/// The task's text, cut between lines where it is more than `most` tokens; within its first line where that is.
 fn task_piece(text: &str, most: u32, count: Count<'_>) -> Piece {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let first = |number: usize| match number == lines.len() {
@@ -253,7 +283,20 @@ fn task_piece(text: &str, most: u32, count: Count<'_>) -> Piece {
             false => too_many = middle,
         }
     }
-    piece(SectionKind::Task, Need::Must, first(fitting), "the task")
+    let text = if fitting > 0 { first(fitting) } else { beginning(text, most, count) };
+    piece(SectionKind::Task, Need::Must, text, "the task")
+}
+
+/// As much of a text's beginning, by halves, as is at most `most` tokens, with a word of it.
+fn beginning(text: &str, most: u32, count: Count<'_>) -> String {
+    let mut end = text.len();
+    loop {
+        end = text.floor_char_boundary(end / 2);
+        let beginning = format!("{} … (the rest of the task is left out)\n", text.get(..end).unwrap_or_default());
+        if end == 0 || count(&beginning) as u32 <= most {
+            return beginning;
+        }
+    }
 }
 
 /// The lines around each place in focus; of a file without a place its beginning.
@@ -278,8 +321,8 @@ fn focus_pieces(
         // Wider by a passage above and below in turns, while it fits.
         let (mut above, mut below) = (true, true);
         while above || below {
-            for grown in [(range.0.wrapping_sub(1), range.1), (range.0, range.1 + 1)] {
-                let is_above = grown.0 != range.0;
+            for is_above in [true, false] {
+                let grown = if is_above { (range.0.wrapping_sub(1), range.1) } else { (range.0, range.1 + 1) };
                 let fits = lines(grown).is_some_and(|_| count(&said(grown)) as u32 <= most);
                 match (fits, is_above) {
                     (true, _) => range = grown,
@@ -420,12 +463,22 @@ fn passage_reason(factors: &PassageFactors, weights: &Weights) -> &'static str {
     strongest.map_or("", |((reason, _), _)| reason)
 }
 
+/// The path of `path:12`, `path:12:3` and of a path at the end of a sentence.
+fn without_line(word: &str) -> &str {
+    let is_line = |end: &str| end.bytes().all(|byte| byte.is_ascii_digit());
+    let mut path = word.trim_end_matches(['.', ':']);
+    while let Some((before, _)) = path.rsplit_once(':').filter(|(_, end)| is_line(end)) {
+        path = before;
+    }
+    path
+}
+
 /// What the task's text names must be there: of files that it names by path, the best passage.
 fn mention(pieces: &mut [Piece], text: &str) {
     let words: HashSet<&str> = text
         .split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | ',' | ';'))
         .filter(|word| word.contains('.') || word.contains('/'))
-        .map(|word| word.trim_end_matches(['.', ':']))
+        .map(without_line)
         .collect();
     let mut best: BTreeMap<String, (usize, f32)> = BTreeMap::new();
     for (at, piece) in pieces.iter().enumerate() {
@@ -457,29 +510,31 @@ fn types(pieces: &mut [Piece], ranked: &[RankedFile]) {
     }
 }
 
-/// The top folders with how many files of code are below each; those on the way to what is shown with what is in them.
-fn overview(files: &[TreeFile], shown: &HashSet<&str>) -> String {
-    let mut open: HashSet<&str> = HashSet::from([""]);
-    for path in shown {
-        let mut at = folder(path);
-        while !at.is_empty() {
-            open.insert(at);
-            at = folder(at);
-        }
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("src/a.rs", "src/a.rs")]
+    #[case("src/a.rs:12", "src/a.rs")]
+    #[case("src/a.rs:12:3:", "src/a.rs")]
+    #[case("src/a.rs.", "src/a.rs")]
+    #[case("http://x", "http://x")]
+    fn a_line_is_no_part_of_a_path(#[case] word: &str, #[case] path: &str) {
+        assert_eq!(without_line(word), path);
     }
-    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    for file in files {
-        let mut shown = file.path.as_str();
-        let mut is_file = true;
-        while !open.contains(folder(shown)) {
-            shown = folder(shown);
-            is_file = false;
-        }
-        *lines.entry(format!("{shown}{}", if is_file { "" } else { "/" })).or_default() += 1;
+
+    #[rstest]
+    #[case::whole("one\ntwo\n", 100, "one\ntwo\n")]
+    #[case::between_lines("one two\nthree four five six seven\neight\n", 9, "one two\n(2 more lines of the task)\n")]
+    #[case::within_a_line("one two three four five six seven eight nine ten eleven twelve", 13, "one two three")]
+    #[case::nothing("one two three", 1, "")]
+    fn a_long_task_keeps_its_beginning(#[case] text: &str, #[case] most: u32, #[case] expected: &str) {
+        let words = |text: &str| text.split_whitespace().count();
+        let piece = task_piece(text, most, &words);
+        assert!(piece.text.starts_with(expected), "{:?}", &*piece.text);
+        assert!(words(&piece.text) as u32 <= most || expected.is_empty());
     }
-    let line = |(path, files): (&String, &usize)| match path.ends_with('/') {
-        true => format!("{} ({})\n", one_line(path), crate::domain::text::count(*files, "file")),
-        false => format!("{}\n", one_line(path)),
-    };
-    lines.iter().map(line).collect()
 }

@@ -22,7 +22,7 @@ use crate::provider::builtin::source::Parsers;
 /// Bytes of kept texts: those of a few thousand files, each in up to four strengths.
 const MOST_KEPT: u64 = 96 << 20;
 /// To be raised with any change of masks, of what is compressed how, and of what a record holds.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// Finds out what is told.
 pub struct Telling<'a> {

@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::checkout::is_harmless;
 use super::{GitError, Repo};
@@ -62,6 +63,15 @@ impl Worktree {
     pub fn read(&self, path: &str) -> Result<Option<Present>, GitError> {
         let Some(folder) = self.folder_of(path, &mut |_| Ok(false))? else { return Ok(None) };
         folder.read(self, path)
+    }
+
+    /// Whether a file has a blob's content, and has had it since a time.
+    pub fn has(&self, path: &str, blob: &str, since: SystemTime) -> bool {
+        let modified = self.root.join(path).symlink_metadata().and_then(|data| data.modified());
+        let is_older = modified.is_ok_and(|modified| modified <= since);
+        let content = || self.read(path).ok().flatten().map(|present| present.content);
+        let id = || git2::Oid::hash_object(git2::ObjectType::Blob, &content()?).ok();
+        is_older && id().is_some_and(|id| id.to_string() == blob)
     }
 
     /// Puts a file there. The folders above it are made where they are missing. `mark` names the file beside it that is

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::examine::Bench;
 use super::indexing::Indexing;
-use super::model::Opened;
+use super::model::{Opened, Prepared};
+use super::surround::{Around, Wish};
 use super::work::{Asked, Worker};
 use super::{Runner, RunnerError, settle};
 use crate::config::ReviewerKind;
@@ -77,8 +78,11 @@ impl Worker<'_> {
                 index = Some(self.indexed(refreshed));
             }
         }
-        let (task, context) = self.runner.task(&opened, &self.record, change, (plan, known), &tools, index.as_ref())?;
-        if let Some(context) = context
+        let who = self.runner.who(&opened)?;
+        let asked = (index.as_ref(), &Wish::default());
+        let Prepared { task, around, .. } =
+            self.runner.task(who, &self.record, change, (plan, known), &tools, asked)?;
+        if let Some(Around { context, .. }) = around
             && !events().any(|event| matches!(event, RunEvent::Surrounded { .. }))
         {
             self.buffer.push(RunEvent::Surrounded { context: Box::new(context) });

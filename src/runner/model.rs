@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::identity::connect;
-use super::surround::{Around, Room};
+use super::surround::{Around, Room, Wish};
 use super::{Runner, RunnerError};
 use crate::config::{ModelFacts, Models, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, SummaryBy};
 use crate::context::house_documents::{constitution, house_documents};
-use crate::context::house_rules::house_rules;
+use crate::context::house_rules::{HouseRules, house_rules};
 use crate::context::index::Index;
 use crate::context::mask::Mask;
 use crate::context::material::{Measure, material};
+use crate::context::surroundings::{Options, Rules};
 use crate::context::tokens;
 use crate::context::tools::{Setup, Toolbox};
-use crate::domain::{Finding, LineRange, RunId, RunRecord, Surroundings, Time, TurnPhase, Usage, content_hash, text};
+use crate::domain::{FileCoverage, Finding, LineRange, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
 use crate::git::{Change, FileChange, Hunk, Repo, Throwaway};
 use crate::provider::chat::{Chat, ChatError, Tools};
 use crate::provider::command::SETTINGS_OF_AGENTS;
@@ -36,6 +37,27 @@ const ANSWER_TOKENS: u64 = 16_000;
 /// What a provider adds to prompt and messages in words of its own: the system prompt is a message, and the answer is
 /// primed, 3 tokens each by OpenAI's cookbook ("How to count tokens").
 const OVERHEAD: u64 = 6;
+
+/// Whom a task is put together for.
+#[derive(Clone, Copy)]
+pub(super) struct Who<'a> {
+    pub settings: &'a ReviewerSettings,
+    pub facts: &'a ModelFacts,
+    pub mask: Mask,
+    /// Whether tools can be offered to it.
+    pub tools: Tools,
+}
+
+/// A task for a model, and what is in it.
+pub(super) struct Prepared {
+    pub task: Task,
+    /// The code around the change; `None` where none is told.
+    pub around: Option<Around>,
+    pub constitution: Option<String>,
+    pub rules: Option<HouseRules>,
+    /// Hunks for which there is no room in any turn.
+    pub beyond: Vec<FileCoverage>,
+}
 
 /// A reviewer that talks to a model, ready for it.
 pub(super) struct Opened {
@@ -137,19 +159,25 @@ impl Runner {
         Ok(Toolbox::new(setup)?)
     }
 
-    /// What a run's model is asked to review, and what it is told of the code around that, where it is.
+    /// A reviewer that was opened, as somebody to put a task together for.
+    pub(super) fn who<'a>(&'a self, opened: &'a Opened) -> Result<Who<'a>, RunnerError> {
+        let settings = self.model_settings(&opened.name)?;
+        Ok(Who { settings, facts: &opened.facts, mask: opened.mask, tools: opened.chat.tools() })
+    }
+
+    /// What a run's model is asked to review, and what it is told of the code around that.
     pub(super) fn task(
         &self,
-        opened: &Opened,
+        who: Who<'_>,
         record: &RunRecord,
         change: &Change,
         (mut plan, known): (Plan, Vec<Finding>),
         toolbox: &Toolbox,
-        index: Option<&Index>,
-    ) -> Result<(Task, Option<Surroundings>), RunnerError> {
-        let settings = self.model_settings(&opened.name)?;
-        let limits = self.limits(settings, &opened.facts, &record.run_id)?;
-        let encoding = opened.facts.encoding;
+        (index, wish): (Option<&Index>, &Wish),
+    ) -> Result<Prepared, RunnerError> {
+        let Who { settings, facts, mask, .. } = who;
+        let limits = self.limits(settings, facts, &record.run_id)?;
+        let encoding = facts.encoding;
         let count = move |text: &str| tokens::count(encoding, text) as u64;
         let measure = Measure {
             // As much as the turns can take at all.
@@ -163,22 +191,23 @@ impl Runner {
             let lines = file.hunks.get(hunk).map(Hunk::new_range);
             lines.is_some_and(|lines| open.get(&file.path).is_some_and(|open| open.contains(&lines)))
         };
-        let material = material(&self.repo, change, measure, &count, opened.mask, &is_open);
+        let material = material(&self.repo, change, measure, &count, mask, &is_open);
         let unseen: Vec<&str> = material.left_out.iter().map(|file| file.path.as_str()).collect();
         plan.files.retain(|file| !unseen.contains(&file.path.as_str()));
         plan.left_out.extend(material.left_out.iter().cloned());
-        let diff_tokens = material.tokens;
+        let (diff_tokens, beyond) = (material.tokens, material.beyond);
         let parts = material.parts.into_iter();
         let parts = parts.map(|part| Part { path: part.path, hunks: part.hunks, text: part.text, tokens: part.tokens });
         let paths: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
         let commit = &record.snapshot_commit;
         let documents = house_documents(&self.repo, commit).unwrap_or_default();
-        let rules = house_rules(&self.repo, commit, &paths, &documents, RULES_TOKENS, &count, opened.mask);
+        let rules = house_rules(&self.repo, commit, &paths, &documents, RULES_TOKENS, &count, mask);
         let most = limits.pinned_tokens() / CONSTITUTION_PART;
-        let constitution = constitution(&self.repo, commit, most, &count, opened.mask);
-        let rules: Vec<String> = constitution.into_iter().chain(rules.map(|rules| rules.text)).collect();
-        let rules = rules.join("\n");
-        let native = opened.chat.tools() == Tools::Native && opened.facts.takes_tools(settings.kind);
+        let constitution = constitution(&self.repo, commit, most, &count, mask);
+        let rules_told: Vec<&str> =
+            constitution.iter().map(String::as_str).chain(rules.iter().map(|rules| rules.text.as_str())).collect();
+        let rules_told = rules_told.join("\n");
+        let native = who.tools == Tools::Native && facts.takes_tools(settings.kind);
         let prompts = Rc::new(self.prompts()?);
         let mut system = prompts.render(&Prompt::System);
         if settings.kind == ReviewerKind::Command {
@@ -195,16 +224,17 @@ impl Runner {
             say: Box::new(|_| String::new()),
             overhead: OVERHEAD,
         };
-        let mut told = Told { scope: scope_in_words(record), rules, patterns: String::new(), context: String::new() };
+        let mut told =
+            Told { scope: scope_in_words(record), rules: rules_told, patterns: String::new(), context: String::new() };
         if prompts.has(PromptName::Task, "patterns") {
             told.patterns = self.hints(record, change, &count);
         }
         // Programs look around by themselves; a prompt of the user's own may do without.
         let is_told = settings.kind != ReviewerKind::Command && prompts.has(PromptName::Task, "context");
         let most = if is_told { self.settings.context.tokens } else { 0 };
-        let context = (most > 0).then(|| {
+        let around = (most > 0).then(|| {
             let empty = Say::Task { diff: "", later: "", known: "" };
-            let words = count(&self.words(Rc::clone(&prompts), told.clone(), record, opened.mask)(empty));
+            let words = count(&self.words(Rc::clone(&prompts), told.clone(), record, mask)(empty));
             let room = Room {
                 window: task.limits.window_tokens,
                 pinned: task.limits.pinned_tokens(),
@@ -212,13 +242,13 @@ impl Runner {
                 diff: diff_tokens.min(task.limits.part_tokens()),
             };
             let is_open = |path: &str| open.contains_key(path);
-            let around = self.around(record, change, &is_open, (room.budget(most), encoding), index);
-            let Around { text, context } = around;
-            told.context = text;
-            context
+            let rules = Rules::Told(rules.as_ref().map(|rules| rules.sources.clone()).unwrap_or_default());
+            let wish = Wish { options: Options { rules, ..wish.options.clone() }, ..wish.clone() };
+            self.around(record, change, &is_open, (room.budget(most), encoding), (index, &wish))
         });
-        task.say = self.words(prompts, told, record, opened.mask);
-        Ok((task, context))
+        told.context = around.as_ref().map(|around| around.packed.text()).unwrap_or_default();
+        task.say = self.words(prompts, told, record, mask);
+        Ok(Prepared { task, around, constitution, rules, beyond })
     }
 
     /// The engine's words, from the prompts.

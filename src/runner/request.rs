@@ -218,65 +218,18 @@ impl Runner {
 
     /// Appends the new run's first line; its snapshot is kept before anybody can read about it.
     fn create(&self, locked: &Locked<'_>, asked: &Asked<'_>, decision: &Decision) -> Result<RunRecord, RunnerError> {
-        let Asked { request, wish, snapshot, triage_bytes, follow_up_of } = *asked;
-        let now = self.ambient.now();
+        let snapshot = asked.snapshot;
         let status = if decision.action == Action::Skip { RunStatus::Skipped } else { RunStatus::Pending };
-        let epoch = self.store.advance_epoch()?;
         let mut record = RunRecord {
-            run_id: self.ambient.run_id(),
             status,
-            created_at: now,
-            updated_at: now,
-            source: request.source,
-            owner: process::owner(),
-            branch: wish.branch.clone(),
-            worktree: wish.worktree.clone(),
-            base_commit: snapshot.base_commit.clone(),
-            snapshot_commit: snapshot.snapshot_commit.clone(),
-            head_commit: snapshot.head_commit.clone(),
-            epoch,
-            triage_bytes: Some(triage_bytes),
-            scope: wish.scope.clone(),
-            scope_hash: wish.scope_hash.clone(),
-            diff_fingerprint: wish.diff_fingerprint.clone(),
-            prompt_policy_version: wish.prompt_policy_version.clone(),
-            changed_paths: changed_paths(snapshot),
-            reviewer: wish.reviewer.clone(),
-            model: wish.model.clone(),
-            reasoning_effort: wish.reasoning_effort.clone(),
-            attempt: 0,
-            paused: false,
-            follow_up_count: 0,
-            follow_up_of: follow_up_of.cloned(),
-            phase_timings: PhaseTimings::default(),
-            prompt_estimate: wish.prompt_estimate,
-            tokens: Usage::default(),
-            cost: 0.0,
-            window_peak: 0,
-            answered_by: Vec::new(),
+            epoch: self.store.advance_epoch()?,
             saved_token_estimate: decision.saved_token_estimate,
             coverage: expected_coverage(snapshot, status),
-            finding_counts: FindingCounts::default(),
-            finding_digests: Vec::new(),
-            summary: String::new(),
             decision: decision.reason.clone(),
-            reuse_count: 0,
-            adopted_count: 0,
-            last_reused_at: None,
-            last_reuse_reason: String::new(),
-            last_reuse_head: String::new(),
-            superseded_by: None,
-            reused_from: None,
-            carried_over_from: None,
-            resumed_from: None,
             waits_for: decision.waits_for().cloned(),
-            full: wish.force,
-            cancel_reason: None,
-            cancel_note: String::new(),
-            finish_note: String::new(),
-            error_class: None,
-            error_summary: String::new(),
+            ..self.draft(asked)
         };
+        let now = record.created_at;
         match &decision.action {
             Action::Skip => {
                 record.summary = decision.reason.clone();
@@ -300,6 +253,77 @@ impl Runner {
         }
         locked.create_run(&record)?;
         Ok(record)
+    }
+
+    /// The record of a run that is not there yet.
+    fn draft(&self, asked: &Asked<'_>) -> RunRecord {
+        let Asked { request, wish, snapshot, triage_bytes, follow_up_of } = *asked;
+        let now = self.ambient.now();
+        RunRecord {
+            run_id: self.ambient.run_id(),
+            status: RunStatus::Pending,
+            created_at: now,
+            updated_at: now,
+            source: request.source,
+            owner: process::owner(),
+            branch: wish.branch.clone(),
+            worktree: wish.worktree.clone(),
+            base_commit: snapshot.base_commit.clone(),
+            snapshot_commit: snapshot.snapshot_commit.clone(),
+            head_commit: snapshot.head_commit.clone(),
+            epoch: 0,
+            triage_bytes: Some(triage_bytes),
+            scope: wish.scope.clone(),
+            scope_hash: wish.scope_hash.clone(),
+            diff_fingerprint: wish.diff_fingerprint.clone(),
+            prompt_policy_version: wish.prompt_policy_version.clone(),
+            changed_paths: changed_paths(snapshot),
+            reviewer: wish.reviewer.clone(),
+            model: wish.model.clone(),
+            reasoning_effort: wish.reasoning_effort.clone(),
+            attempt: 0,
+            paused: false,
+            follow_up_count: 0,
+            follow_up_of: follow_up_of.cloned(),
+            phase_timings: PhaseTimings::default(),
+            prompt_estimate: wish.prompt_estimate,
+            tokens: Usage::default(),
+            cost: 0.0,
+            window_peak: 0,
+            answered_by: Vec::new(),
+            saved_token_estimate: 0,
+            coverage: expected_coverage(snapshot, RunStatus::Pending),
+            finding_counts: FindingCounts::default(),
+            finding_digests: Vec::new(),
+            summary: String::new(),
+            decision: String::new(),
+            reuse_count: 0,
+            adopted_count: 0,
+            last_reused_at: None,
+            last_reuse_reason: String::new(),
+            last_reuse_head: String::new(),
+            superseded_by: None,
+            reused_from: None,
+            carried_over_from: None,
+            resumed_from: None,
+            waits_for: None,
+            full: wish.force,
+            cancel_reason: None,
+            cancel_note: String::new(),
+            finish_note: String::new(),
+            error_class: None,
+            error_summary: String::new(),
+        }
+    }
+
+    /// What a request is about, and the record of a run of it that is never to be.
+    pub(super) fn rehearse(&self, request: &ReviewRequest) -> Result<(Snapshot, RunRecord), RunnerError> {
+        let identity = self.identity(request.reviewer.as_deref())?;
+        let snapshot = self.freeze(request)?;
+        let wish = self.wish(request, &identity, &snapshot);
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes: 0, follow_up_of: None };
+        let record = self.draft(&asked);
+        Ok((snapshot, record))
     }
 
     /// Records that an earlier run answers the request: it is current again, at this HEAD and epoch. What it was asked

@@ -10,11 +10,13 @@ use super::identity::open_meaning;
 use crate::context::given::given;
 use crate::context::index::{Index, Reach};
 use crate::context::pack::{LeftAway, Packed, Section};
-use crate::context::retrieve::task;
-use crate::context::surroundings::{Options, Question, surroundings};
+use crate::context::retrieve::{task, unified};
+use crate::context::surroundings::{Options, Question, ToldDiff, surroundings};
 use crate::domain::{Encoding, LineRange, RunRecord, Surrounding, Surroundings};
 use crate::git::{Change, GitError};
 
+/// Said where a review works without.
+pub const NO_INDEX: &str = "the index of this repository is not ready: until it is, searches look at files one by one";
 /// In less there is no place for anything worth reading. Tokens.
 const LEAST: u64 = 200;
 /// Of a window this part at most: a fifth.
@@ -45,9 +47,18 @@ impl Room {
 /// The code around a change.
 #[derive(Debug, Default)]
 pub(super) struct Around {
-    pub text: String,
+    pub packed: Packed,
     /// For the journal.
     pub context: Surroundings,
+}
+
+/// What the code around a change is asked for of besides the change. A review asks for nothing more.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    pub focus: Vec<task::Focus>,
+    /// What is to be done.
+    pub text: String,
+    pub options: Options,
 }
 
 impl Runner {
@@ -58,7 +69,7 @@ impl Runner {
         change: &Change,
         is_open: &dyn Fn(&str) -> bool,
         (budget, encoding): (u32, Encoding),
-        index: Option<&Index>,
+        (index, wish): (Option<&Index>, &Wish),
     ) -> Around {
         let mut around = Around::default();
         around.context.budget = budget;
@@ -67,17 +78,16 @@ impl Runner {
             return around;
         }
         if index.is_none_or(|index| index.reach() != Reach::Whole) {
-            let note =
-                "the index of this repository is being built: until it is ready, searches look at files one by one";
-            around.context.notes.push(note.to_owned());
+            around.context.notes.push(NO_INDEX.to_owned());
         }
         // Files are a stranger's: what makes their analysis panic costs this and nothing else.
-        let packed = catch_unwind(AssertUnwindSafe(|| self.pack(record, change, is_open, (budget, encoding), index)));
+        let packed =
+            catch_unwind(AssertUnwindSafe(|| self.pack(record, change, is_open, (budget, encoding), (index, wish))));
         match packed {
             Ok(Ok(packed)) => {
-                around.text = packed.text();
                 around.context.notes.extend(packed.notes.iter().cloned());
                 around.context = Surroundings { notes: around.context.notes, ..in_short(&packed) };
+                around.packed = packed;
             }
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the review goes on without the code around the change");
@@ -94,9 +104,13 @@ impl Runner {
         change: &Change,
         is_open: &dyn Fn(&str) -> bool,
         (budget, encoding): (u32, Encoding),
-        index: Option<&Index>,
+        (index, wish): (Option<&Index>, &Wish),
     ) -> Result<Packed, GitError> {
         let files = change.files.iter().filter(|file| is_open(&file.path));
+        let mut given = given(&self.repo, files)?;
+        if given.is_empty() {
+            given = unified::parse(&wish.text);
+        }
         let history = if record.head_commit.is_empty() { &record.snapshot_commit } else { &record.head_commit };
         let folder = self.paths.history_folder(&self.repo.key());
         let meaning = self.settings.context.embeddings.as_ref();
@@ -104,12 +118,12 @@ impl Runner {
         let question = Question {
             tree: &record.snapshot_commit,
             history,
-            task: task::Task { given: given(&self.repo, files)?, ..task::Task::default() },
-            // The task tells of the change and of the house's rules by itself.
-            diff: &Vec::new,
+            task: task::Task { given, focus: wish.focus.clone(), text: wish.text.clone() },
+            // The task tells of the change by itself.
+            diff: &ToldDiff::default,
             budget,
             encoding,
-            options: Options { documentation: false, constitution: false, ..Options::default() },
+            options: wish.options.clone(),
             folder: Some(&folder),
             index,
             meaning: meaning.as_ref().and_then(|meaning| meaning.as_ref().ok()),

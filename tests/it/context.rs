@@ -268,7 +268,7 @@ fn commits_of_a_repository_are_measured() {
     test.import(&commits);
     let repo = test.repo();
     let repo = repo.to_str().expect("a plain path");
-    let ask = ["context-eval", repo, "--commits", "5", "--budget", "400,4000", "--format", "json"];
+    let ask = ["context-eval", repo, "--commits", "5", "--budget", "400,4000,400", "--format", "json"];
     let measured = json(&test, &ask);
     let rows = measured["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 4 * 2);
@@ -282,6 +282,12 @@ fn commits_of_a_repository_are_measured() {
     assert!(saving["whole_files"]["tokens"].as_f64() > Some(5.0) && saving["percent"].is_number(), "{saving:#}");
     // The second time the history comes from what was kept.
     assert_eq!(json(&test, &ask), measured);
+    let none = ["context-eval", repo, "--skip", "1000", "--budget", "400", "--whole"];
+    let nothing = json(&test, &[&none[..], &["--format", "json"]].concat());
+    assert_eq!((&nothing["rows"], &nothing["saving"]["context"]), (&serde_json::json!([]), &Value::Null));
+    let told = test.revdeck(&none);
+    assert!(String::from_utf8_lossy(&told.stderr).contains("no commit fits"));
+    assert!(!String::from_utf8_lossy(&told.stdout).contains("no budget"));
 }
 
 #[test]
@@ -344,4 +350,125 @@ fn a_report_of_coverage_tells_what_tests_reach() {
         }
         std::fs::remove_file(test.repo().join(place)).expect("removed");
     }
+}
+
+#[test]
+fn the_place_in_focus_is_in_the_middle() {
+    let test = shop();
+    let steps: String =
+        (0..90).map(|step| format!("def step_{step}(road):\n    return road.step_{step}\n\n")).collect();
+    test.write("src/road.py", steps);
+    test.commit("A road");
+    for line in [60, 130, 200] {
+        let focus = format!("src/road.py:{line}");
+        let context =
+            json(&test, &["context", "--at", "HEAD", "--focus", &focus, "--budget", "4000", "--format", "json"]);
+        let focus = &context["sections"][0];
+        assert_eq!(focus["kind"], "focus");
+        let (start, end) = (focus["start_line"].as_u64().expect("a line"), focus["end_line"].as_u64().expect("a line"));
+        let (above, below) = (line - start, end - line);
+        assert!(above > 10 && below > 10 && above.abs_diff(below) < 10, "{line}: {start} to {end}");
+    }
+}
+
+#[test]
+fn types_can_be_left_away() {
+    let test = shop();
+    test.write("src/shelf.py", "class Shelf:\n    width = 1\n    price_list = None\n    lookup_price = None\n");
+    test.commit("A shelf");
+    let types = |more: &[&str]| {
+        let ask =
+            ["context", "--at", "HEAD", "--focus", "src/price.py", "--task", "Shelf lookup_price", "--budget", "3000"];
+        let context = json(&test, &[&ask[..], &["--format", "json"], more].concat());
+        let sections = context["sections"].as_array().expect("sections").clone();
+        sections.iter().filter(|section| section["kind"] == "type").count()
+    };
+    assert!(types(&[]) > 0);
+    assert_eq!(types(&["--no-types"]), 0);
+}
+
+#[test]
+fn a_report_of_coverage_is_believed_of_the_code_that_it_is_about() {
+    let test = shop();
+    test.write(".gitignore", "coverage\n");
+    test.write("coverage/lcov.info", "SF:src/store.py\nDA:5,0\nDA:6,0\nend_of_record\n");
+    let coverage = |at: &str| {
+        let ask = ["context", "--at", at, "--focus", "src/price.py", "--task", "lookup_price", "--budget", "1500"];
+        let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
+        let sections = context["sections"].as_array().expect("sections").clone();
+        let store = sections.into_iter().find(|section| section["path"] == "src/store.py").expect("the store");
+        store["coverage"]["of"].as_u64()
+    };
+    assert_eq!(coverage("HEAD"), Some(2));
+    let early = test.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let lines =
+        "# Sells.\nfrom price import PriceList\n\n\ndef total(items):\n    return PriceList().lookup_price(items)\n";
+    test.write("src/store.py", lines);
+    test.commit("A line more");
+    assert_eq!((coverage("HEAD"), coverage(&early)), (None, None), "it tells of neither");
+    let report = test.repo().join("coverage/lcov.info");
+    let time = |path: PathBuf| fs::metadata(path).and_then(|data| data.modified()).expect("a time");
+    let later = time(test.repo().join("src/store.py")) + std::time::Duration::from_secs(5);
+    fs::File::options().write(true).open(report).and_then(|file| file.set_modified(later)).expect("tests run again");
+    assert_eq!((coverage("HEAD"), coverage(&early)), (Some(2), None), "it tells of what was tested");
+}
+
+/// The notes of an answer.
+fn notes(context: &Value) -> String {
+    context["notes"].to_string()
+}
+
+#[test]
+fn what_of_the_change_is_not_sent_is_said() {
+    let test = shop();
+    test.write("src/road.py", "def walk():\n    return 1\n".repeat(200));
+    test.write("src/.env", "TOKEN=1\n");
+    for more in [&["--budget", "600"][..], &[]] {
+        let context = json(&test, &[&["context", "worktree", "--format", "json"], more].concat());
+        let notes = notes(&context);
+        assert!(notes.contains("holds secrets: src/.env"), "{notes}");
+        assert_eq!(notes.contains("over the budget, at least in part: src/road.py"), !more.is_empty(), "{notes}");
+        assert!(context["total_tokens"].as_u64() <= context["budget"].as_u64());
+    }
+}
+
+#[test]
+fn a_focus_on_nothing_is_said() {
+    let test = shop();
+    for (focus, is_said) in [("src/price.py", false), ("src/nope.py", true), ("README.md:3", true)] {
+        let context = json(&test, &["context", "--at", "HEAD", "--focus", focus, "--format", "json"]);
+        assert_eq!(notes(&context).contains("is in focus"), is_said, "{focus}: {}", notes(&context));
+    }
+}
+
+#[test]
+fn a_diff_as_the_task_is_the_change_where_nothing_is_changed() {
+    let test = shop();
+    let diff = "--- a/src/price.py\n+++ b/src/price.py\n@@ -2 +2 @@\n-    def lookup_price(self, item):\n+    def price_of(self, item):\n";
+    for more in [&["--budget", "2000"][..], &[]] {
+        let context = json(&test, &[&["context", "worktree", "--task", diff, "--format", "json"], more].concat());
+        let sections = context["sections"].as_array().expect("sections");
+        let paths: Vec<&str> = sections.iter().filter_map(|section| section["path"].as_str()).collect();
+        assert!(paths.contains(&"src/store.py") && !paths.contains(&"src/price.py"), "{paths:?}");
+    }
+}
+
+#[test]
+fn a_large_budget_begins_with_the_tree_and_the_documents() {
+    let test = shop();
+    test.write("AGENTS.md", "Prices are exact.\n");
+    test.write("other/AGENTS.md", "Roads are long.\n");
+    test.commit("Rules");
+    let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--format", "json"];
+    let context = json(&test, &ask);
+    assert_eq!(context["budget"], 8_000, "as a review has");
+    let texts = |kind: &str| -> Vec<String> {
+        let sections = context["sections"].as_array().expect("sections").iter();
+        sections.filter(|section| section["kind"] == kind).map(|section| section["text"].to_string()).collect()
+    };
+    let [overview] = &texts("overview")[..] else { panic!("{context:#}") };
+    assert!(overview.contains("other/ (40 files)") && overview.contains("src/price.py"), "{overview}");
+    let [documents] = &texts("documentation")[..] else { panic!("{context:#}") };
+    assert!(documents.contains("other/: AGENTS.md") && !documents.contains("  AGENTS.md"), "{documents}");
+    assert!(texts("rules")[0].contains("Prices are exact."));
 }

@@ -176,7 +176,6 @@ fn raised_and_changed(life: &Life, between: impl FnOnce(&str)) -> FindingId {
     between(found.pattern.as_ref().expect("an id").as_str());
     life.write("a.py", &file("value == 1"));
     life.review(&["--worktree"]);
-    wait_until_read(life);
     found.finding_id
 }
 
@@ -184,6 +183,7 @@ fn raised_and_changed(life: &Life, between: impl FnOnce(&str)) -> FindingId {
 fn a_finding_of_a_pattern_that_is_used_is_addressed_when_its_code_changed() {
     let life = Life::new();
     let id = raised_and_changed(&life, |_| {});
+    wait_until_read(&life);
     assert_eq!(life.status(&id), FindingStatus::Addressed);
     assert!(!learned(&life.place, "mistake").is_empty(), "and the edit is learned");
 }
@@ -196,6 +196,7 @@ fn nobody_claims_that_a_finding_of_a_pattern_without_use_was_addressed(#[case] t
     let id = raised_and_changed(&life, |pattern| {
         life.place.revdeck(&["knowledge", taken_out, pattern]);
     });
+    life.place.revdeck(&["knowledge", "learn"]);
     assert_eq!(life.status(&id), FindingStatus::Open);
     assert!(learned(&life.place, "mistake").is_empty(), "and nothing is learned");
 }

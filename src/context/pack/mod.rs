@@ -1,7 +1,8 @@
 //! What is sent, under an exact budget: what must be there first, then what is worth most for its tokens.
 //!
 //! Invariants: the sections together, as they are joined, are never more tokens than the budget; a piece is in whole or
-//! not at all; no line of a file is in two sections; every piece that is not in is in `left_out` with the reason.
+//! not at all; no line of a file is in two sections; every piece that is not in is in `left_out` with the reason,
+//! but where a budget is too small for anything.
 
 mod merge;
 mod said;
@@ -9,7 +10,7 @@ mod said;
 mod tests;
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -354,29 +355,25 @@ impl PartialOrd for Offer {
     }
 }
 
-/// What must be there stays in front; of the others the strongest comes first and the second strongest last, since models
-/// overlook what stands in the middle.
+/// What must be there stays in front; of the other files the strongest comes first and the second strongest last, since
+/// models overlook what stands in the middle, where fillers are.
 fn in_order(sections: Vec<(Section, Need)>) -> Vec<Section> {
     let (must, mut others): (Vec<_>, Vec<_>) = sections.into_iter().partition(|(section, need)| {
         *need == Need::Must
             && matches!(section.kind, SectionKind::Task | SectionKind::Diff | SectionKind::Focus | SectionKind::Rules)
     });
+    let is_filler = |kind| matches!(kind, SectionKind::Documentation | SectionKind::Overview | SectionKind::Summary);
+    let fillers: Vec<_> = others.extract_if(.., |(section, _)| is_filler(section.kind)).collect();
     let best = best_of_files(&others);
     let strength = |section: &Section| best.get(section.path.as_str()).copied().unwrap_or(section.score);
     // Sections of a file stay together, by line; files by their best one.
     others.sort_by(|(a, _), (b, _)| {
         strength(b).total_cmp(&strength(a)).then_with(|| (&a.path, a.lines).cmp(&(&b.path, b.lines)))
     });
-    let second = others.iter().map(|(section, _)| section.path.clone()).collect::<Vec<_>>();
-    let mut paths: Vec<&String> = Vec::new();
-    let mut seen: HashSet<&String> = HashSet::new();
-    paths.extend(second.iter().filter(|path| seen.insert(path)));
-    if let Some(second) = paths.get(1).filter(|_| paths.len() > 2).map(|path| (*path).clone()) {
-        let (last, first): (Vec<_>, Vec<_>) = others.into_iter().partition(|(section, _)| section.path == second);
-        others = first;
-        others.extend(last);
-    }
-    must.into_iter().chain(others).map(|(section, _)| section).collect()
+    let first = others.first().map(|(section, _)| section.path.clone());
+    let second = others.iter().map(|(section, _)| &section.path).find(|path| Some(*path) != first.as_ref()).cloned();
+    let last: Vec<_> = others.extract_if(.., |(section, _)| Some(&section.path) == second.as_ref()).collect();
+    must.into_iter().chain(others).chain(fillers).chain(last).map(|(section, _)| section).collect()
 }
 
 fn best_of_files(sections: &[(Section, Need)]) -> HashMap<String, f32> {

@@ -108,6 +108,22 @@ fn the_strongest_comes_first_and_the_second_strongest_last() {
     assert_eq!(order, ["b", "d", "a", "c"]);
 }
 
+#[rstest]
+#[case::many(&["a", "b", "c"], &["c", "a", "", "b"])]
+#[case::two(&["a", "b"], &["b", "", "a"])]
+#[case::one(&["a"], &["a", ""])]
+fn fillers_stand_in_the_middle(#[case] paths: &[&str], #[case] expected: &[&str]) {
+    let scores = [0.2, 0.3, 0.4];
+    let mut pieces: Vec<Piece> =
+        paths.iter().zip(scores).map(|(path, score)| piece(path, 1, 3, Need::Worth, score)).collect();
+    let mut overview = piece("", 1, 1, Need::Filler, 1.0);
+    (overview.kind, overview.lines) = (SectionKind::Overview, None);
+    pieces.push(overview);
+    let packed = pack(&pieces, 2_000, &count);
+    let order: Vec<&str> = packed.sections.iter().map(|section| section.path.as_str()).collect();
+    assert_eq!(order, expected);
+}
+
 #[test]
 fn no_figure_breaks_the_order() {
     let mut strange = vec![piece("a", 1, 3, Need::Worth, f32::NAN), piece("b", 1, 3, Need::Worth, f32::INFINITY)];

@@ -110,17 +110,25 @@ fn it_can_be_switched_off() {
     assert_eq!(place.run(&run).status, RunStatus::Completed);
 }
 
-#[test]
-fn a_small_window_is_not_overrun() {
-    const WINDOW: u64 = 12_000;
+/// A function that is changed in the worktree, 40 files that call it, and rules of the house.
+fn users() -> Place {
     let place = Place::new();
     let lines = |call: &str| -> String { (0..60).map(|line| format!("    {call}({line}, {line} + 1)\n")).collect() };
     place.test.write("src/base.py", format!("def base(a, b):\n{}", lines("first_step")));
     for number in 0..40 {
         place.test.write(&format!("src/user_{number}.py"), format!("def user_{number}():\n{}", lines("base")));
     }
+    place.test.write("AGENTS.md", "# Rules\n\nSteps are never repeated.\n");
+    place.test.write("other/AGENTS.md", "# Rules\n\nNone.\n");
     place.test.commit("base");
     place.test.write("src/base.py", format!("def base(a, b, c):\n{}", lines("other_step")));
+    place
+}
+
+#[test]
+fn a_small_window_is_not_overrun() {
+    const WINDOW: u64 = 12_000;
+    let place = users();
     let read = |number: u32| ("read_file", json!({ "path": format!("src/user_{number}.py") }));
     let turns = (0..10).map(|turn| calls(&[read(turn), read(turn + 10), read(turn + 20)]));
     let model = Model::start(turns.chain([calls(&[finish()])]).collect());
@@ -218,4 +226,39 @@ fn an_index_that_cannot_be_made_costs_the_review_nothing() {
     let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     assert_eq!(place.run(&run).status, RunStatus::Completed);
     assert!(task(&model, 0).contains(CALLER));
+}
+
+#[test]
+fn what_the_command_prints_is_what_is_sent() {
+    for window in [12_000, 60_000] {
+        let place = users();
+        let model = Model::start(vec![calls(&[finish()])]);
+        settings(&place, &model, &format!("[window]\nmax_tokens = {window}"));
+        let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
+        let (task, context) = (task(&model, 0), told(&place, &run).remove(0));
+        let printed = place.revdeck(&["context", "worktree", "--reviewer", "m", "--format", "json"]);
+        let printed: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+        let sections = printed["sections"].as_array().expect("sections");
+        for section in sections {
+            let text = section["text"].as_str().expect("a text");
+            assert!(task.contains(text.trim_end()), "{window}: not sent: {text}");
+        }
+        let is_front = |section: &&serde_json::Value| {
+            let place = (&section["path"], section["kind"].as_str());
+            place.0.is_null() && matches!(place.1, Some("rules" | "diff"))
+        };
+        let kinds: Vec<_> = sections.iter().filter(is_front).map(|section| &section["kind"]).collect();
+        assert_eq!((kinds[0], kinds[1]), (&json!("rules"), &json!("diff")), "{window}");
+        let places = sections.iter().filter(|section| !is_front(section));
+        let places =
+            places.map(|section| json!([section["path"].as_str().unwrap_or(""), section["kind"], section["tokens"]]));
+        let sent = context.sections.iter().map(|section| json!([section.path, section.kind, section.tokens]));
+        assert_eq!(places.collect::<Vec<_>>(), sent.collect::<Vec<_>>(), "{window}");
+        let front: u64 = sections.iter().filter(is_front).filter_map(|section| section["tokens"].as_u64()).sum();
+        let whole = printed["budget"].as_u64().expect("a budget");
+        assert!(whole.abs_diff(front + u64::from(context.budget)) < 5, "{whole} of {front} and {}", context.budget);
+        let kinds: Vec<&str> = context.sections.iter().map(|section| section.kind.as_str()).collect();
+        assert!(kinds.contains(&"overview") && kinds.contains(&"documentation"), "{kinds:?}");
+        assert!(context.total_tokens <= context.budget);
+    }
 }
