@@ -113,6 +113,7 @@ fn used(language: &str, broken: String) -> Used {
         evidence: Evidence::History,
         origin: Origin::Learned,
         counts: BTreeMap::from([("m_1".to_owned(), Count::default())]),
+        here: Count::default(),
         first_seen: Time::UNIX_EPOCH,
         last_seen: Time::UNIX_EPOCH,
         last_matched: None,

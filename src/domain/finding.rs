@@ -179,6 +179,20 @@ impl Kind {
         matches!(self, Self::Security | Self::Correctness)
     }
 
+    /// Whether dismissals of findings of this kind say nothing of others: beside what is never hidden, what may be grave
+    /// in one place and harmless in the next that looks like it. A value in the code may be a secret.
+    pub fn is_never_lowered(self) -> bool {
+        let may_be_grave = matches!(
+            self,
+            Self::HardcodedConfiguration
+                | Self::Concurrency
+                | Self::MutableSharedState
+                | Self::ErrorHandling
+                | Self::MissingErrorHandling
+        );
+        self.is_never_hidden() || may_be_grave
+    }
+
     /// The kinds that the built-in reviewer reports.
     pub const SMELLS: [Self; 11] = [
         Self::LongMethod,

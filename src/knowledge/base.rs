@@ -137,6 +137,7 @@ mod tests {
                 evidence: Evidence::Curated,
                 origin: Origin::Base,
                 counts: BTreeMap::from([(ORIGIN.to_owned(), Count { frequency: 1, ..Count::default() })]),
+                here: Count::default(),
                 first_seen: Time::UNIX_EPOCH,
                 last_seen: Time::UNIX_EPOCH,
                 last_matched: None,

@@ -2,12 +2,14 @@
 //!
 //! Invariants: what this version does not know (keys, patterns of a newer version) survives a rewrite; counts and the
 //! digests of what was counted are in one file, so that no crash can part them; a pattern that is used has forms that pass
-//! the gate, an id that is theirs, and texts that were made from them just now.
+//! the gate, an id that is theirs, and texts that were made from them just now; one that has none goes with the next rewrite.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::cache::MOST_PATTERNS;
 use super::form::Form;
 use super::gate;
 use super::pattern::Pattern;
@@ -54,7 +56,7 @@ pub(super) struct Document {
     known: HashSet<u64>,
     /// Patterns as they were read, for what this version does not know of them.
     raw: BTreeMap<PatternId, Map<String, Value>>,
-    /// Patterns that this version cannot use.
+    /// Patterns that this version cannot read, as many as there may be patterns.
     unusable: Vec<Value>,
     /// Other keys of the file.
     rest: Map<String, Value>,
@@ -99,7 +101,10 @@ impl Document {
                     document.patterns.insert(pattern.id.clone(), pattern);
                 }
                 Some(_) => {}
-                None => document.unusable.push(value),
+                // One that this version knows and does not let through is no pattern of a newer one: it goes.
+                None if Pattern::deserialize(&value).is_ok() => {}
+                None if document.unusable.len() < MOST_PATTERNS => document.unusable.push(value),
+                None => {}
             }
         }
         document.rest = rest;
@@ -150,7 +155,7 @@ impl Document {
 
 /// A pattern of the file, if it is one of this version and of this language.
 fn usable(language: &str, value: &Value) -> Option<Pattern> {
-    let mut pattern: Pattern = serde_json::from_value(value.clone()).ok()?;
+    let mut pattern = Pattern::deserialize(value).ok()?;
     let (broken, fixed) = forms(&pattern)?;
     if pattern.language != language {
         return None;
@@ -246,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_in_by_hand_is_not_used() {
+    fn what_was_put_in_by_hand_is_neither_used_nor_kept() {
         let sound = pattern("python", "VARIABLE == None", "VARIABLE is None");
         let mut with_code = pattern("python", "secret_name == None", "VARIABLE is None");
         with_code.id = PatternId::of("python", &with_code.broken, &with_code.fixed);
@@ -257,6 +262,7 @@ mod tests {
         let document = parsed(&json!({ "version": 1, "patterns": [with_code, of_others, told] }));
         let texts: Vec<_> = document.patterns.values().map(|pattern| pattern.instruction.as_str()).collect();
         assert_eq!(texts, ["look whether `VARIABLE is None` is meant"]);
+        assert_eq!(written(&document)["patterns"].as_array().map(Vec::len), Some(1), "nor is it kept");
     }
 
     #[test]

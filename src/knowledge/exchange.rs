@@ -15,9 +15,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::abstraction::says_something;
 use super::cache::{Cache, MOST_PATTERNS, Merged, is_origin};
 use super::error::KnowledgeError;
-use super::pattern::{Count, EditKind, Evidence, MAX_ORIGINS, Origin, Pattern, Stance};
+use super::form::{Form, Token};
+use super::pattern::{Count, EditKind, Evidence, MAX_ORIGINS, Origin, Pattern, Stance, day};
 use super::{base, document, words};
 use crate::domain::{Kind, PatternId, Time, word_enum};
 use crate::provider::builtin::language::Language;
@@ -33,14 +35,18 @@ const MOST: usize = 12 * MOST_PATTERNS;
 const MOST_LEVELS: usize = 16;
 /// What one machine can have counted of a pattern. Own: more is no experience but an attempt to outvote one's own.
 const MOST_COUNTED: u32 = 100_000;
+/// Words of a form in a row. Own: of the forms that 16 public repositories teach four in a thousand have more, most of them of
+/// shells; and so has a sentence.
+const MOST_WORDS: usize = 3;
 
 word_enum!(
     /// Why a pattern of a file was not taken.
     Refusal {
-        /// Keys are missing, or have values that they cannot have.
+        /// Keys are missing, or have values that they cannot have: a false alarm is never of a kind that may be grave.
         Shape = "shape",
         Language = "language",
-        /// Its forms are none, carry something that the gate does not let through, or are not numbered in order.
+        /// Its forms are none, carry something that the gate does not let through, are not numbered in order, or read like
+        /// no code.
         Forms = "forms",
         /// It is not that of the forms.
         Id = "id",
@@ -78,7 +84,7 @@ pub fn export(cache: &Cache, only: Option<Language>) -> Result<Value, KnowledgeE
     Ok(json!({ "version": VERSION, "patterns": patterns }))
 }
 
-/// A pattern without what is of this machine alone: months, matches, mutes and groups.
+/// A pattern without what is of this machine alone: months, matches, mutes, groups and times of day.
 fn told(pattern: &Pattern) -> Value {
     let count = pattern.count();
     let origin = match pattern.origin {
@@ -101,8 +107,9 @@ fn told(pattern: &Pattern) -> Value {
         "frequency": count.frequency,
         "successes": count.successes,
         "failures": count.failures,
-        "first_seen": pattern.first_seen,
-        "last_seen": pattern.last_seen,
+        // A second would name the commit.
+        "first_seen": day(pattern.first_seen),
+        "last_seen": day(pattern.last_seen),
         "related": pattern.related,
     })
 }
@@ -240,6 +247,9 @@ impl<'de> Deserialize<'de> for Counts {
 fn pattern(raw: &RawValue, now: Time) -> Result<(Language, Pattern), Refusal> {
     let claimed: Claimed = serde_json::from_str(raw.get()).map_err(|_| Refusal::Shape)?;
     let language = base::language(&claimed.language).ok_or(Refusal::Language)?;
+    if claimed.stance == Stance::FalseAlarm && claimed.kind.is_never_lowered() {
+        return Err(Refusal::Shape);
+    }
     let curated = base::patterns(language).iter().find(|pattern| pattern.id == claimed.id);
     if claimed.id != PatternId::of(language.name(), &claimed.broken, &claimed.fixed) {
         return Err(Refusal::Id);
@@ -272,6 +282,7 @@ fn pattern(raw: &RawValue, now: Time) -> Result<(Language, Pattern), Refusal> {
         evidence: claimed.evidence,
         origin: if curated.is_some() { Origin::Base } else { Origin::Imported },
         counts: claimed.counts.0,
+        here: Count::default(),
         // A clock that goes wrong must not make a pattern recent for ever.
         first_seen: claimed.first_seen.min(now),
         last_seen: claimed.last_seen.min(now),
@@ -286,12 +297,20 @@ fn pattern(raw: &RawValue, now: Time) -> Result<(Language, Pattern), Refusal> {
         Stance::Mistake => broken != fixed,
         Stance::FalseAlarm => fixed.is_empty(),
     };
-    if !fits {
+    let reads_like_code =
+        says_something(&broken) && [&broken, &fixed].iter().all(|form| words_in_a_row(form) <= MOST_WORDS);
+    if !fits || curated.is_none() && !reads_like_code {
         return Err(Refusal::Forms);
     }
     pattern.description = words::description(pattern.stance, pattern.edit, pattern.kind, &broken, &fixed);
     pattern.instruction = words::instruction(pattern.stance, pattern.edit, pattern.kind, &broken, &fixed);
     Ok((language, pattern))
+}
+
+/// The longest row of keywords and well-known names, with nothing between them.
+fn words_in_a_row(form: &Form) -> usize {
+    let is_word = |token: &Token| matches!(token, Token::Kept(text) if text.contains(char::is_alphabetic));
+    form.tokens().split(|token| !is_word(token)).map(<[Token]>::len).max().unwrap_or_default()
 }
 
 /// How deep objects and lists stand in each other, strings passed over.
@@ -351,9 +370,14 @@ mod tests {
     #[case::a_name_in_a_form(of("secret_name == None", "VARIABLE is None"), Some(Refusal::Forms))]
     #[case::a_control_byte(of("VARIABLE \u{1b}[2J", "VARIABLE is None"), Some(Refusal::Forms))]
     #[case::out_of_order(of("VARIABLE_2 == None", "VARIABLE_2 is None"), Some(Refusal::Forms))]
+    #[case::a_sentence(of("VARIABLE == None", "if all is None : return True or pass"), Some(Refusal::Forms))]
+    #[case::words_in_a_row(of("VARIABLE == None", "VARIABLE is not None"), None)]
+    #[case::what_stands_everywhere(of("VARIABLE", "VARIABLE is None"), Some(Refusal::Forms))]
     #[case::no_change(of("VARIABLE == None", "VARIABLE == None"), Some(Refusal::Forms))]
     #[case::nothing(of("", "VARIABLE is None"), Some(Refusal::Forms))]
-    #[case::a_false_alarm_with_a_cure({ let mut v = sound(); v["stance"] = "false_alarm".into(); v }, Some(Refusal::Forms))]
+    #[case::a_false_alarm_with_a_cure({ let mut v = sound(); (v["stance"], v["kind"]) = ("false_alarm".into(), "DEAD_CODE".into()); v }, Some(Refusal::Forms))]
+    #[case::a_secret_as_a_false_alarm({ let mut v = of("VARIABLE = STRING", ""); (v["stance"], v["kind"]) = ("false_alarm".into(), "HARDCODED_CONFIGURATION".into()); v }, Some(Refusal::Shape))]
+    #[case::a_false_alarm({ let mut v = of("VARIABLE = NUMBER", ""); (v["stance"], v["kind"]) = ("false_alarm".into(), "MAGIC_NUMBERS".into()); v }, None)]
     #[case::a_million({ let mut v = sound(); v["counts"][MACHINE]["successes"] = 1_000_000.into(); v }, Some(Refusal::Counts))]
     #[case::counted_by_the_base({ let mut v = sound(); v["counts"] = json!({ "base": { "frequency": 9 } }); v }, Some(Refusal::Counts))]
     #[case::counted_by_nobody({ let mut v = sound(); v["counts"] = json!({}); v }, Some(Refusal::Counts))]

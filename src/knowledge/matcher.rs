@@ -4,9 +4,9 @@
 //! digests) loses time and gets no false match. Texts are the pattern's own, which revdeck made; none of the code gets into
 //! them. Nothing here reads or writes a file.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::abstraction::{form_digest, places, says_something, sites};
+use super::abstraction::{Places, form_digest, says_something, sites};
 use super::form::{Form, Token};
 use super::pattern::{Evidence, Origin, Pattern, Stance};
 use crate::domain::{Confidence, Kind, LineRange, PatternId};
@@ -17,8 +17,6 @@ use crate::provider::builtin::source::Source;
 /// A pattern whose form stands in more places of a file tells nothing about any of them, and none is raised, unless somebody
 /// curated it. Own.
 const MOST_PLACES: usize = 3;
-/// Of a file's smells so many are looked up among the dismissed ones. Own: each costs a look through the file's top level.
-const MOST_ASKED: usize = 200;
 /// From so much confidence on a finding says that it is sure to a medium degree; it is never more than a hint.
 const MEDIUM: f64 = 0.85;
 
@@ -66,11 +64,10 @@ impl Matcher {
             let (number, digest) = (matcher.known.len(), form_digest(&broken));
             match used.pattern.stance {
                 Stance::Mistake => table.mistakes.entry(digest).or_default().push(number),
+                Stance::FalseAlarm if used.pattern.kind.is_never_lowered() => {}
+                // Of its own kind alone: what is dismissed as one thing may be right as another.
                 Stance::FalseAlarm => {
-                    let kinds = std::iter::once(&used.pattern.kind).chain(&used.pattern.related);
-                    for kind in kinds {
-                        table.false_alarms.entry((*kind, digest)).or_default().push(number);
-                    }
+                    table.false_alarms.entry((used.pattern.kind, digest)).or_default().push(number);
                 }
             }
             matcher.known.push((used, broken));
@@ -119,28 +116,29 @@ impl Lessons for Matcher {
             let ids = || one.used.pattern.id.as_str().cmp(other.used.pattern.id.as_str());
             surer.total_cmp(&sure).then(other.tokens.cmp(&one.tokens)).then(one.lines.cmp(&other.lines)).then_with(ids)
         });
-        let mut taken: Vec<Match<'_>> = Vec::new();
-        for one in found {
-            if !taken.iter().any(|other| other.lines.overlaps(one.lines)) {
-                taken.push(one);
-            }
-        }
-        taken.into_iter().map(lesson).collect()
+        // Of no two that are taken the lines overlap: only the last that begins before another ends can do so with it.
+        let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
+        found.retain(|found| {
+            let lines = found.lines;
+            let is_free = taken.range(..=lines.end).next_back().is_none_or(|(_, end)| *end < lines.start);
+            is_free && taken.insert(lines.start, lines.end).is_none()
+        });
+        found.into_iter().map(lesson).collect()
     }
 
     fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool> {
         let mut answers = vec![false; asked.len()];
         let Some(table) = self.table(source).filter(|table| !table.false_alarms.is_empty()) else { return answers };
-        let is_known = |kind: Kind| table.false_alarms.keys().any(|(known, _)| *known == kind);
-        let those: Vec<usize> = (0..asked.len()).filter(|&at| is_known(asked[at].0)).take(MOST_ASKED).collect();
-        if those.is_empty() {
+        let known: HashSet<Kind> = table.false_alarms.keys().map(|(kind, _)| *kind).collect();
+        let mut those = asked.iter().zip(&mut answers).filter(|((kind, _), _)| known.contains(kind)).peekable();
+        if those.peek().is_none() {
             return answers;
         }
-        for (&at, form) in those.iter().zip(places(source, those.iter().map(|&at| asked[at].1))) {
-            let Some(form) = form else { continue };
-            let numbers = table.false_alarms.get(&(asked[at].0, form_digest(&form))).map_or(&[][..], Vec::as_slice);
-            answers[at] =
-                numbers.iter().filter_map(|number| self.known.get(*number)).any(|(_, broken)| *broken == form);
+        let places = Places::of(source);
+        for ((kind, lines), answer) in those {
+            let Some(form) = places.form(*lines) else { continue };
+            let numbers = table.false_alarms.get(&(*kind, form_digest(&form))).map_or(&[][..], Vec::as_slice);
+            *answer = numbers.iter().filter_map(|number| self.known.get(*number)).any(|(_, broken)| *broken == form);
         }
         answers
     }
@@ -211,7 +209,6 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::knowledge::abstraction::place;
     use crate::knowledge::test_support::pattern;
     use crate::provider::builtin::source::Parsers;
 
@@ -223,6 +220,11 @@ mod tests {
         let code = format!("class K {{\nvoid f() {{\n{}\n}}\n}}\n", lines.join("\n"));
         let source = Parsers::default().parse("K.java", Language::Java, code.as_bytes()).expect("parses");
         about(&source)
+    }
+
+    /// Of a line of the method.
+    fn form_of(line: &str) -> String {
+        ask(&[line], |source| Places::of(source).form(LineRange::new(3, 3))).expect("a form").to_string()
     }
 
     /// The lines of lessons, counted from the first of the method.
@@ -271,11 +273,45 @@ mod tests {
         assert_eq!(is_a_hint(&pattern("java", broken, fixed)), expected);
     }
 
+    #[rstest]
+    #[case::around(0.9, 0.7, &[1, 4])]
+    #[case::within(0.7, 0.9, &[2, 4])]
+    fn of_places_that_share_a_line_the_surer_speaks(
+        #[case] around: f64,
+        #[case] within: f64,
+        #[case] expected: &[u32],
+    ) {
+        let lines = ["a(b == \"x\",", "c == 1);", "g();", "boolean d = e == 2;"];
+        let whole = ask(&lines, |source| Places::of(source).form(LineRange::new(3, 4))).expect("a form").to_string();
+        let both = [used(&whole, "", around), used("VARIABLE == NUMBER", "VARIABLE != NUMBER", within)];
+        let mut found = lessons(&both, &lines);
+        found.sort_unstable();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn every_smell_of_a_file_is_asked_about() {
+        let mut alarm = pattern("java", &form_of("int delay = 9;"), "");
+        (alarm.stance, alarm.kind) = (Stance::FalseAlarm, Kind::MagicNumbers);
+        let matcher = Matcher::new([Used { pattern: alarm, confidence: 0.9 }]);
+        let asked: Vec<_> = (3..1_003).map(|line| (Kind::MagicNumbers, LineRange::new(line, line))).collect();
+        let answers = ask(&["int delay = 9;"; 1_000], |source| matcher.dismissed(source, &asked));
+        assert_eq!(answers, [true; 1_000]);
+    }
+
+    #[test]
+    fn what_may_be_grave_is_never_known_as_dismissed() {
+        let mut alarm = pattern("java", &form_of("Key token = \"x\";"), "");
+        (alarm.stance, alarm.kind) = (Stance::FalseAlarm, Kind::HardcodedConfiguration);
+        let matcher = Matcher::new([Used { pattern: alarm, confidence: 0.9 }]);
+        let asked = [(Kind::HardcodedConfiguration, LineRange::new(3, 3))];
+        assert_eq!(ask(&["Key token = \"abc\";"], |source| matcher.dismissed(source, &asked)), [false]);
+    }
+
     #[test]
     fn what_is_dismissed_is_known_by_kind_and_form() {
-        let form = ask(&["int timeout = 30;"], |source| place(source, LineRange::new(3, 3))).expect("a form");
-        let mut alarm = pattern("java", &form.to_string(), "");
-        (alarm.stance, alarm.kind) = (Stance::FalseAlarm, Kind::MagicNumbers);
+        let mut alarm = pattern("java", &form_of("int timeout = 30;"), "");
+        (alarm.stance, alarm.kind, alarm.related) = (Stance::FalseAlarm, Kind::MagicNumbers, vec![Kind::DeadCode]);
         let matcher = Matcher::new([Used { pattern: alarm, confidence: 0.9 }]);
         let asked = [
             (Kind::MagicNumbers, LineRange::new(3, 3)),
@@ -283,7 +319,7 @@ mod tests {
             (Kind::MagicNumbers, LineRange::new(4, 4)),
         ];
         let answers = ask(&["int delay = 9;", "g(delay * 7);"], |source| matcher.dismissed(source, &asked));
-        assert_eq!(answers, [true, false, false]);
+        assert_eq!(answers, [true, false, false], "each kind has its own dismissals");
         assert!(ask(&["int delay = 9;"], |source| matcher.mistakes(source)).is_empty(), "it is no mistake");
     }
 }

@@ -1,14 +1,15 @@
 //! A pattern: an abstract mistake with its cure, or an abstract piece of code about which nobody wants to hear.
 //!
-//! Invariant: counts of different origins never add up twice: each origin counts by itself, and merging takes the larger
-//! count of each (a grow-only counter).
+//! Invariant: nothing counts twice. Each origin counts by itself, and merging takes the larger count of each (a grow-only
+//! counter). What one machine saw another may have seen, too, in the same commits: how often a pattern was seen is what the
+//! one says that saw most, and no sum. What findings came to is a sum.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use super::rank;
+use super::{base, rank};
 use crate::domain::{Kind, PatternId, Time, word_enum};
 
 word_enum!(
@@ -79,10 +80,11 @@ impl EditKind {
 pub struct Count {
     /// Times the edit, or the dismissal, was seen.
     pub frequency: u32,
-    /// Times that it was raised because of the pattern, and the finding was addressed (of a false alarm: dismissed).
+    /// Times that it was raised because of the pattern, and the finding was addressed (of a false alarm: times that a
+    /// finding like it was dismissed once the pattern was known).
     #[serde(default)]
     pub successes: u32,
-    /// Times that it was raised, and the finding was dismissed (of a false alarm: addressed).
+    /// Times that it was raised, and the finding was dismissed (of a false alarm: times that one like it was addressed).
     #[serde(default)]
     pub failures: u32,
 }
@@ -118,6 +120,9 @@ pub struct Pattern {
     pub origin: Origin,
     /// By origin: a random id of the machine that counted, or `base`.
     pub counts: BTreeMap<String, Count>,
+    /// That of this machine among them; found when the cache is read, and not kept.
+    #[serde(skip)]
+    pub here: Count,
     pub first_seen: Time,
     pub last_seen: Time,
     /// Where code matched last is not kept, only when.
@@ -151,8 +156,14 @@ impl Count {
     }
 }
 
+/// The day of a moment, in UTC.
+pub fn day(at: Time) -> Time {
+    const SECONDS: i64 = 86_400;
+    Time::from_second(at.as_second().div_euclid(SECONDS) * SECONDS).unwrap_or(at)
+}
+
 impl Pattern {
-    /// Takes in what is known elsewhere of the same pattern. Taking it in twice, or the other way round, says the same.
+    /// Takes in what is known elsewhere of the same pattern. Taking it in twice says the same.
     pub fn absorb(&mut self, other: &Self) {
         for (origin, count) in &other.counts {
             if self.counts.len() < MAX_ORIGINS || self.counts.contains_key(origin) {
@@ -163,9 +174,19 @@ impl Pattern {
         for &kind in other.related.iter().chain([&other.kind]) {
             self.relate(kind);
         }
-        self.saw(other.first_seen);
-        self.saw(other.last_seen);
+        // Elsewhere days are told.
+        let days = [self.first_seen, self.last_seen].map(day);
+        for at in [other.first_seen, other.last_seen] {
+            if !days.contains(&day(at)) {
+                self.saw(at);
+            }
+        }
         self.evidence = rank::stronger(self.evidence, other.evidence);
+    }
+
+    /// Finds what the machine of this origin counted.
+    pub fn find_here(&mut self, origin: &str) {
+        self.here = self.counts.get(origin).copied().unwrap_or_default();
     }
 
     /// Another finding of this kind was about the same.
@@ -186,10 +207,16 @@ impl Pattern {
         }
     }
 
-    /// All origins together.
+    /// How often the machine that saw it most saw it, what came with revdeck aside.
+    pub fn seen(&self) -> u32 {
+        let counts = self.counts.iter().filter(|(origin, _)| *origin != base::ORIGIN);
+        counts.map(|(_, count)| count.frequency).max().unwrap_or_default()
+    }
+
+    /// All origins together: of how often it was seen the largest, of what findings came to the sum.
     pub fn count(&self) -> Count {
         self.counts.values().fold(Count::default(), |sum, count| Count {
-            frequency: sum.frequency.saturating_add(count.frequency),
+            frequency: sum.frequency.max(count.frequency),
             successes: sum.successes.saturating_add(count.successes),
             failures: sum.failures.saturating_add(count.failures),
         })

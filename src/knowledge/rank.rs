@@ -4,12 +4,12 @@
 //!
 //! Confidence is the mean of a Beta distribution (A. Gelman et al., "Bayesian Data Analysis", 3rd ed. 2013, section 2.4):
 //! what the evidence is worth before anything was raised, and then each success and each failure as one trial. That the
-//! edit was seen again counts as a part of a trial, and all of it together as a few: what many did is a hint, and what
-//! happened to findings outweighs it. The bound that is shown is Wilson's, of what happened alone.
+//! edit was seen again counts as a part of a trial, and all of it together as a few, as do all outcomes of other machines:
+//! what many did is a hint, and what happened to findings here outweighs it. The bound that is shown is Wilson's, of what happened alone.
 
 use serde::{Deserialize, Serialize};
 
-use super::pattern::{Evidence, Origin, Pattern};
+use super::pattern::{Count, Evidence, Origin, Pattern};
 use crate::domain::{Time, wilson, word_enum};
 
 /// Used at once from here. The thresholds are the issue's.
@@ -22,7 +22,8 @@ pub const WATCHED: f64 = 0.45;
 pub const OCCURRENCES: u32 = 3;
 /// After so many days a pattern that was not seen again counts half as recent. Own: about two releases.
 const HALF_LIFE_DAYS: f64 = 180.0;
-/// What occurrences count together at most, in trials. Own: six failures are to outweigh them.
+/// What occurrences count together at most, in trials, and so much the outcomes of other machines. Own: six failures are to
+/// outweigh them.
 const MOST_OF_OCCURRENCES: f64 = 6.0;
 
 word_enum!(
@@ -96,8 +97,14 @@ pub fn standing(pattern: &Pattern, now: Time) -> Standing {
     let (successes, failures, each) = prior(pattern.evidence);
     let again = (f64::from(count.frequency.saturating_sub(1)) * each).min(MOST_OF_OCCURRENCES);
     let (raised, missed) = (f64::from(count.successes), f64::from(count.failures));
-    let confidence = (successes + again + raised) / (successes + failures + again + raised + missed);
     let outcomes = raised + missed;
+    // What others say of their findings is a hint like what they saw; what happened here counts in full.
+    let (here, there) = (f64::from(pattern.here.successes), f64::from(pattern.here.failures));
+    let elsewhere = (outcomes - here - there).max(0.0);
+    let share = if elsewhere > MOST_OF_OCCURRENCES { MOST_OF_OCCURRENCES / elsewhere } else { 1.0 };
+    let right = here + (raised - here).max(0.0) * share;
+    let wrong = there + (missed - there).max(0.0) * share;
+    let confidence = (successes + again + right) / (successes + failures + again + right + wrong);
     let inclusion = match confidence {
         c if c >= AT_ONCE => Inclusion::Now,
         c if c >= AFTER_SOME && count.frequency >= OCCURRENCES => Inclusion::AfterThree,
@@ -182,8 +189,11 @@ fn is_around(outer: &Pattern, inner: &Pattern) -> bool {
 }
 
 /// Of so many patterns the ones that are kept when there is room for `most`: what a person muted (its mute would be
-/// lost), then what is used, what is watched and the rest, each the most useful first. The others, to be taken out.
+/// lost), then what is used, what is watched and the rest; in each what was seen here before what was not, and the most
+/// useful first. What was never seen here has half of the room as long as there is something else for it, so that no import
+/// takes everything out. The others, to be taken out.
 pub fn evicted<'a>(patterns: impl IntoIterator<Item = &'a Pattern>, now: Time, most: usize) -> Vec<&'a Pattern> {
+    let is_foreign = |pattern: &Pattern| pattern.here == Count::default() && !pattern.muted;
     let key = |pattern: &Pattern| {
         let class = match standing(pattern, now).inclusion {
             _ if pattern.muted => 3,
@@ -191,16 +201,23 @@ pub fn evicted<'a>(patterns: impl IntoIterator<Item = &'a Pattern>, now: Time, m
             Inclusion::Watched => 1,
             Inclusion::No => 0,
         };
-        (class, usefulness(pattern, now))
+        (class, !is_foreign(pattern), usefulness(pattern, now))
     };
-    let mut all: Vec<((u8, f64), &Pattern)> = patterns.into_iter().map(|pattern| (key(pattern), pattern)).collect();
+    let mut all: Vec<_> = patterns.into_iter().map(|pattern| (key(pattern), pattern)).collect();
     if all.len() <= most {
         return Vec::new();
     }
-    all.sort_by(|((a_class, a), one), ((b_class, b), other)| {
-        b_class.cmp(a_class).then(b.total_cmp(a)).then_with(|| one.id.cmp(&other.id))
+    all.sort_by(|((a_class, a_here, a), one), ((b_class, b_here, b), other)| {
+        (b_class, b_here).cmp(&(a_class, a_here)).then(b.total_cmp(a)).then_with(|| one.id.cmp(&other.id))
     });
-    all.split_off(most).into_iter().map(|(_, pattern)| pattern).collect()
+    let mut foreign = 0;
+    let (mut kept, behind): (Vec<&Pattern>, Vec<&Pattern>) =
+        all.into_iter().map(|(_, pattern)| pattern).partition(|pattern| {
+            foreign += usize::from(is_foreign(pattern));
+            !is_foreign(pattern) || foreign <= most / 2
+        });
+    kept.extend(behind);
+    kept.split_off(most)
 }
 
 #[cfg(test)]
@@ -209,13 +226,13 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::knowledge::pattern::Count;
     use crate::knowledge::test_support::{at, pattern};
 
     fn with(evidence: Evidence, frequency: u32, successes: u32, failures: u32) -> Pattern {
         let mut one = pattern("python", "VARIABLE == None", "VARIABLE is None");
         one.evidence = evidence;
-        one.counts.insert("m_1".to_owned(), Count { frequency, successes, failures });
+        one.here = Count { frequency, successes, failures };
+        one.counts.insert("m_1".to_owned(), one.here);
         one
     }
 
@@ -249,6 +266,17 @@ mod tests {
         let standing = standing(&with(evidence, frequency, successes, failures), at(0));
         assert!((standing.confidence - confidence).abs() < 1e-4, "{standing:?}");
         assert_eq!(standing.inclusion, inclusion, "{standing:?}");
+    }
+
+    #[test]
+    fn what_happened_here_outweighs_what_others_say() {
+        let mut one = with(Evidence::Addressed, 3, 0, 4);
+        one.counts.insert("m_2".to_owned(), Count { frequency: 3, successes: 100_000, failures: 0 });
+        let shouted = standing(&one, at(0));
+        assert_eq!(shouted.inclusion, Inclusion::AfterThree, "{shouted:?}");
+        one.here.failures = 8;
+        one.counts.insert("m_1".to_owned(), one.here);
+        assert!(!standing(&one, at(0)).inclusion.is_used(), "{:?}", standing(&one, at(0)));
     }
 
     /// Bounds worked out apart from this code.

@@ -29,6 +29,7 @@ pub fn pattern(language: &str, broken: &str, fixed: &str) -> Pattern {
         evidence: Evidence::Addressed,
         origin: Origin::Learned,
         counts: BTreeMap::from([("m_1".to_owned(), Count { frequency: 1, successes: 0, failures: 0 })]),
+        here: Count { frequency: 1, successes: 0, failures: 0 },
         first_seen: at(-10),
         last_seen: at(0),
         last_matched: None,

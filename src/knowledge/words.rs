@@ -11,7 +11,6 @@ pub fn description(stance: Stance, edit: EditKind, kind: Kind, broken: &Form, fi
     match stance {
         Stance::FalseAlarm => format!("known false alarm: `{broken}` was reported as {kind} and dismissed"),
         Stance::Mistake if fixed.is_empty() => format!("{}: `{broken}` was taken out", noun(edit)),
-        Stance::Mistake if broken.is_empty() => format!("{}: `{fixed}` was put in", noun(edit)),
         Stance::Mistake => format!("{}: `{broken}` became `{fixed}`", noun(edit)),
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Invariants: nobody waits for it and no run fails by it; a finding teaches a pattern once, however often it is decided
 //! about; what was taken back before it was read teaches nothing; what cannot be read any more teaches nothing and is
-//! not tried again; what was decided while learning was off is never read. A dismissed finding about security or
-//! correctness teaches nothing: knowledge hides no such thing.
+//! not tried again; what was decided while learning was off is never read. A dismissed finding that [may be
+//! grave](crate::domain::Kind::is_never_lowered) teaches nothing: knowledge hides no such thing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,8 @@ use super::Runner;
 use crate::domain::{
     Actor, Disposition, Finding, FindingId, FindingStatus, Fix, FixStatus, LineRange, PatternId, RunId,
 };
-use crate::knowledge::abstraction::{edits, place};
+use crate::git::Repo;
+use crate::knowledge::abstraction::{Places, edits};
 use crate::knowledge::cache::{Cache, Happened, Learned, Observation, Outcome};
 use crate::knowledge::error::KnowledgeError;
 use crate::knowledge::form::Form;
@@ -95,9 +96,14 @@ impl Runner {
             Ok(output) => output.map(|output| output.findings).unwrap_or_default(),
             Err(error) => return tracing::warn!(%run, %error, "which patterns matched is not known"),
         };
+        let snapshot = match self.store.view() {
+            Ok(view) => view.run_index(run.as_str()).map(|run| view.run(run).snapshot_commit.to_owned()),
+            Err(error) => return tracing::warn!(%run, %error, "which patterns matched is not known"),
+        };
         let mut matched: HashMap<Language, Vec<PatternId>> = HashMap::new();
         for finding in &findings {
-            if let Some((pattern, language)) = raised_by(finding) {
+            let Some(pattern) = &finding.pattern else { continue };
+            if let Some(language) = language(&self.repo, snapshot.as_deref(), finding) {
                 matched.entry(language).or_default().push(pattern.clone());
             }
         }
@@ -160,7 +166,7 @@ impl<'a> Lesson<'a> {
         let placed = self.view.placed_by(index).map(|run| self.view.run(run).snapshot_commit.to_owned());
         match (said.status, said.actor) {
             (FindingStatus::Dismissed, Actor::User) => {
-                self.outcome(&finding, Outcome::Failure);
+                self.outcome(&finding, placed.as_deref(), Outcome::Failure);
                 if let Some(snapshot) = placed {
                     self.false_alarm(&finding, said, &snapshot);
                 }
@@ -169,17 +175,25 @@ impl<'a> Lesson<'a> {
             (FindingStatus::Addressed, Actor::User | Actor::Assistant) => {
                 let applied = |fix: &&Fix| fix.status == FixStatus::Applied && fix.fixed().any(|fixed| fixed == id);
                 let fix = self.fixes.iter().find(applied);
-                let commits = fix.map(|fix| (fix.snapshot_commit.clone(), fix.fixed_commit.clone()));
-                if let Some((before, after)) = commits {
+                let Some(fix) = fix else { return Ok(()) };
+                let (before, after) = (fix.snapshot_commit.clone(), fix.fixed_commit.clone());
+                // The edit is told by the lines of the snapshot that the fix was made in.
+                let then = match placed {
+                    Some(placed) if placed == before => Some(finding),
+                    _ => self.runner.store.reported(&fix.run_id, id)?,
+                };
+                if let Some(finding) = then {
                     self.no_false_alarm(&finding, &before);
                     self.mistake(&finding, said, Evidence::Applied, &before, &after);
                 }
             }
             (FindingStatus::Addressed, Actor::Engine) => {
-                self.outcome(&finding, Outcome::Success);
-                if let (Some(before), Some(after)) = (placed, self.snapshot(said.run_id.as_ref())) {
+                self.outcome(&finding, placed.as_deref(), Outcome::Success);
+                if let Some(before) = placed {
                     self.no_false_alarm(&finding, &before);
-                    self.mistake(&finding, said, Evidence::Addressed, &before, &after);
+                    if let Some(after) = self.snapshot(said.run_id.as_ref()) {
+                        self.mistake(&finding, said, Evidence::Addressed, &before, &after);
+                    }
                 }
             }
             _ => {}
@@ -192,14 +206,10 @@ impl<'a> Lesson<'a> {
         Some(self.view.run(run).snapshot_commit.to_owned())
     }
 
-    /// A file's text in a snapshot; `None` where it is not there, or the snapshot is gone.
-    fn text(&self, commit: &str, finding: &Finding) -> Option<Vec<u8>> {
-        self.runner.repo.file_at(commit, &finding.repo_relative_path).ok().flatten()
-    }
-
     /// What the edit of a finding's place between two snapshots teaches.
     fn mistake(&mut self, finding: &Finding, said: &Disposition, evidence: Evidence, before: &str, after: &str) {
-        let (Some(before), Some(after)) = (self.text(before, finding), self.text(after, finding)) else { return };
+        let text = |commit| text(&self.runner.repo, commit, finding);
+        let (Some(before), Some(after)) = (text(before), text(after)) else { return };
         let Some(language) = Language::detect(&finding.repo_relative_path, &before) else { return };
         let lines = finding.lines();
         let near = LineRange::new(lines.start.saturating_sub(NEAR).max(1), lines.end.saturating_add(NEAR));
@@ -221,7 +231,7 @@ impl<'a> Lesson<'a> {
     }
 
     fn false_alarm(&mut self, finding: &Finding, said: &Disposition, snapshot: &str) {
-        if finding.kind.is_never_hidden() || ABOUT_OTHER_THINGS.contains(&said.reason.as_str()) {
+        if finding.kind.is_never_lowered() || ABOUT_OTHER_THINGS.contains(&said.reason.as_str()) {
             return;
         }
         let Some((language, broken)) = self.shape(finding, snapshot) else { return };
@@ -238,13 +248,17 @@ impl<'a> Lesson<'a> {
         });
     }
 
-    /// Code of that shape was mended: if it is a known false alarm, it is not always one.
+    /// Somebody put right what others like it were dismissed for.
     fn no_false_alarm(&mut self, finding: &Finding, snapshot: &str) {
-        let Some((language, form)) = self.shape(finding, snapshot) else { return };
+        if finding.kind.is_never_lowered() {
+            return;
+        }
+        let Some((language, broken)) = self.shape(finding, snapshot) else { return };
         self.outcomes.push(Happened {
             language,
-            pattern: PatternId::of(language.name(), &form.to_string(), ""),
+            pattern: PatternId::of(language.name(), &broken.to_string(), ""),
             stance: Stance::FalseAlarm,
+            kind: finding.kind,
             outcome: Outcome::Failure,
             source: finding.finding_id.to_string(),
         });
@@ -252,27 +266,37 @@ impl<'a> Lesson<'a> {
 
     /// The form of the code that a finding is about.
     fn shape(&mut self, finding: &Finding, snapshot: &str) -> Option<(Language, Form)> {
-        let (path, text) = (&finding.repo_relative_path, self.text(snapshot, finding)?);
+        let text = text(&self.runner.repo, snapshot, finding)?;
+        let path = &finding.repo_relative_path;
         let language = Language::detect(path, &text)?;
         let source = self.parsers.parse(path, language, &text).ok()?;
-        Some((language, place(&source, finding.lines())?))
+        Some((language, Places::of(&source).form(finding.lines())?))
     }
 
     /// What a finding that knowledge raised came to.
-    fn outcome(&mut self, finding: &Finding, outcome: Outcome) {
-        let Some((pattern, language)) = raised_by(finding) else { return };
+    fn outcome(&mut self, finding: &Finding, snapshot: Option<&str>, outcome: Outcome) {
+        let Some(pattern) = &finding.pattern else { return };
+        let Some(language) = language(&self.runner.repo, snapshot, finding) else { return };
         self.outcomes.push(Happened {
             language,
             pattern: pattern.clone(),
             stance: Stance::Mistake,
+            kind: finding.kind,
             outcome,
             source: finding.finding_id.to_string(),
         });
     }
 }
 
-/// The pattern for which a finding was raised, and of which language it is.
-fn raised_by(finding: &Finding) -> Option<(&PatternId, Language)> {
-    let language = Language::detect(&finding.repo_relative_path, finding.quoted_code.as_bytes())?;
-    Some((finding.pattern.as_ref()?, language))
+/// The text of a finding's file in a snapshot; `None` where it is not there, or the snapshot is gone.
+fn text(repo: &Repo, commit: &str, finding: &Finding) -> Option<Vec<u8>> {
+    repo.file_at(commit, &finding.repo_relative_path).ok().flatten()
+}
+
+/// The language of a finding's file, by the whole of it: a few lines do not say what a header or a script is. Where it
+/// cannot be read any more, by what was quoted.
+fn language(repo: &Repo, snapshot: Option<&str>, finding: &Finding) -> Option<Language> {
+    let whole = snapshot.and_then(|commit| text(repo, commit, finding));
+    let text = whole.as_deref().unwrap_or(finding.quoted_code.as_bytes());
+    Language::detect(&finding.repo_relative_path, text)
 }

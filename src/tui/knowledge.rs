@@ -15,7 +15,6 @@ use super::layout::{Columns, beside};
 use super::message::Command;
 use super::{filter, pages};
 use crate::domain::{MuteAction, PatternId, Time};
-use crate::knowledge::base;
 use crate::knowledge::pattern::{Pattern, Stance};
 use crate::knowledge::rank::Standing;
 use crate::provider::builtin::language::Language;
@@ -30,10 +29,8 @@ pub struct Known {
 }
 
 impl Known {
-    /// How often anybody's code had it, what came with revdeck aside.
     pub fn seen(&self) -> u32 {
-        let counts = self.pattern.counts.iter().filter(|(origin, _)| *origin != base::ORIGIN);
-        counts.fold(0, |sum, (_, count)| sum.saturating_add(count.frequency))
+        self.pattern.seen()
     }
 }
 

@@ -479,7 +479,7 @@ fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
 #[test]
 fn knowledge_is_muted_exported_and_forgotten_from_the_keyboard() {
     let test = repository();
-    let (broken, fixed) = ("FUNCTION_NAME ( NUMBER )", "FUNCTION_NAME_2 ( NUMBER )");
+    let (broken, fixed) = ("FUNCTION_NAME ( NUMBER ) + NUMBER", "FUNCTION_NAME_2 ( NUMBER )");
     let id = revdeck::domain::PatternId::of("python", broken, fixed);
     let pattern = serde_json::json!({
         "id": id.as_str(), "language": "python", "stance": "mistake", "edit": "wrong_call", "kind": "CORRECTNESS",

@@ -42,8 +42,22 @@ fn first(findings: &[Finding]) -> FindingId {
     findings.first().expect("a finding").finding_id.clone()
 }
 
+/// A module with one function that goes on after its end, found as DEAD_CODE at the last line.
+fn goes_on(name: &str) -> String {
+    format!("def {name}(source):\n    return source\n    source.{name} = not source\n")
+}
+
+fn unreachable(life: &Life, path: &str, name: &str) -> FindingId {
+    life.write(path, &goes_on(name));
+    finding_in(life, path)
+}
+
 fn swallowed(life: &Life, path: &str, name: &str) -> FindingId {
     life.write(path, &swallows(name));
+    finding_in(life, path)
+}
+
+fn finding_in(life: &Life, path: &str) -> FindingId {
     let run = life.review(&["--worktree"]);
     let findings = life.output(&run).findings;
     first(&findings.into_iter().filter(|finding| finding.repo_relative_path == path).collect::<Vec<_>>())
@@ -76,21 +90,24 @@ fn a_finding_that_was_fixed_teaches_the_edit_and_a_dismissal_the_shape() {
     assert!(mistakes.iter().any(|pattern| pattern["kind"] == "MISSING_ERROR_HANDLING"), "{mistakes:?}");
     assert!(learned(&life.place, "false_alarm").is_empty());
 
-    let id = swallowed(&life, "other.py", "quiet_thing");
+    // An error that is ignored may be grave in one place and harmless in the next.
+    let id = swallowed(&life, "grave.py", "loud_thing");
+    dismiss(&life, &id, "intended", &[]);
+    let id = unreachable(&life, "other.py", "quiet_thing");
     dismiss(&life, &id, "nobody needs launch_codes to be told", &[]);
     another_review(&life, "calm");
     let alarms = learned(&life.place, "false_alarm");
     assert_eq!(alarms.len(), 1, "{alarms:?}");
-    assert_eq!(alarms[0]["kind"], "MISSING_ERROR_HANDLING");
+    assert_eq!(alarms[0]["kind"], "DEAD_CODE");
     holds_nothing_of(&life, &["launch_codes", "quiet_thing", "secret_module", "read_", "Unreadable", "nobody needs"]);
 }
 
 #[test]
 fn who_opts_out_teaches_nothing_also_later() {
     let life = Life::new();
-    let id = swallowed(&life, "a.py", "one");
+    let id = unreachable(&life, "a.py", "one");
     dismiss(&life, &id, "intended", &["--no-learning"]);
-    let id = swallowed(&life, "b.py", "two");
+    let id = unreachable(&life, "b.py", "two");
     life.write(".revdeck.toml", "[learning]\nenabled = false\n");
     dismiss(&life, &id, "intended", &[]);
     life.write("c.py", &plain("three"));
@@ -107,9 +124,9 @@ fn who_opts_out_teaches_nothing_also_later() {
 #[test]
 fn what_is_about_other_things_or_was_taken_back_teaches_nothing() {
     let life = Life::new();
-    let id = swallowed(&life, "a.py", "one");
+    let id = unreachable(&life, "a.py", "one");
     dismiss(&life, &id, "fixed elsewhere", &[]);
-    let id = swallowed(&life, "b.py", "two");
+    let id = unreachable(&life, "b.py", "two");
     dismiss(&life, &id, "intended", &[]);
     life.place.revdeck(&["undo"]);
     another_review(&life, "calm");
@@ -119,7 +136,7 @@ fn what_is_about_other_things_or_was_taken_back_teaches_nothing() {
 #[test]
 fn what_was_wiped_is_not_learned_again_from_the_same_decisions() {
     let life = Life::new();
-    let id = swallowed(&life, "a.py", "one");
+    let id = unreachable(&life, "a.py", "one");
     dismiss(&life, &id, "intended", &[]);
     another_review(&life, "calm");
     assert_eq!(learned(&life.place, "false_alarm").len(), 1);
@@ -201,16 +218,58 @@ fn nobody_claims_that_a_finding_of_a_pattern_without_use_was_addressed(#[case] t
     assert!(learned(&life.place, "mistake").is_empty(), "and nothing is learned");
 }
 
+/// The pattern of a form, as it is listed.
+fn of_form(place: &Place, broken: &str) -> Value {
+    let listed = place.revdeck(&["knowledge", "list", "--language", "python", "--format", "json"]);
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let mut all = listed["patterns"].as_array().expect("patterns").iter();
+    all.find(|pattern| pattern["broken"] == broken).cloned().unwrap_or_default()
+}
+
 #[test]
-fn a_shape_that_was_dismissed_and_then_mended_is_no_sure_false_alarm() {
+fn what_came_of_a_script_without_an_ending_is_counted() {
     let life = Life::new();
-    let id = swallowed(&life, "a.py", "one");
-    dismiss(&life, &id, "intended", &[]);
-    another_review(&life, "calm");
-    assert_eq!(learned(&life.place, "false_alarm")[0]["failures"], 0);
-    swallowed(&life, "b.py", "two");
-    life.write("b.py", &handles("two"));
+    life.write("tool", "#!/usr/bin/env python3\ndef quiet(value):\n    return value == None\n");
+    let run = life.review(&["--worktree"]);
+    let found = life.output(&run).findings.into_iter().find(|finding| finding.pattern.is_some());
+    dismiss(&life, &found.expect("a finding for a pattern").finding_id, "intended", &[]);
+    life.place.revdeck(&["knowledge", "learn"]);
+    let pattern = of_form(&life.place, "VARIABLE == None");
+    assert_eq!(pattern["failures"], 1, "{pattern}");
+    assert!(pattern["last_matched"].is_string(), "{pattern}");
+}
+
+#[test]
+fn a_finding_that_was_addressed_speaks_against_the_false_alarm() {
+    let life = Life::new();
+    for name in ["one", "two"] {
+        let id = unreachable(&life, &format!("{name}.py"), name);
+        dismiss(&life, &id, "intended", &[]);
+    }
+    unreachable(&life, "three.py", "three");
+    life.write("three.py", &plain("three"));
     life.review(&["--worktree"]);
     wait_until_read(&life);
-    assert_eq!(learned(&life.place, "false_alarm")[0]["failures"], 1);
+    let alarms = learned(&life.place, "false_alarm");
+    let counts: Vec<_> =
+        alarms.iter().map(|one| [&one["frequency"], &one["successes"], &one["failures"]].map(Value::as_u64)).collect();
+    assert_eq!(counts, [[Some(2), Some(1), Some(1)]], "{alarms:?}");
+}
+
+#[test]
+fn a_fix_teaches_by_the_lines_it_was_made_for_wherever_the_code_is_by_now() {
+    let life = Life::new();
+    let shared = "def collect(value, into=[]):\n    into.append(value)\n    return into\n";
+    life.write("a.py", shared);
+    let run = life.review(&["--worktree"]);
+    let id = first(&life.output(&run).findings);
+    let made = life.place.revdeck(&["fix", id.as_str(), "--wait", "--format", "json"]);
+    let made: Value = serde_json::from_str(&made).expect("JSON");
+    // The code goes down the file, and another run sees it there.
+    life.write("a.py", &format!("{}\n{shared}", plain("above").repeat(10)));
+    life.review(&["--worktree"]);
+    life.place.revdeck(&["fix", "apply", made["fix"]["fix_id"].as_str().expect("an id")]);
+    life.place.revdeck(&["knowledge", "learn"]);
+    let mistakes = learned(&life.place, "mistake");
+    assert!(mistakes.iter().any(|pattern| pattern["evidence"] == "applied"), "{mistakes:?}");
 }

@@ -1,6 +1,7 @@
 //! `revdeck knowledge export`.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -12,6 +13,7 @@ use crate::domain::text::count;
 use crate::knowledge::cache::Cache;
 use crate::knowledge::exchange;
 use crate::provider::builtin::language::Language;
+use crate::store::files::{self, Existing};
 
 /// Arguments of `knowledge export`.
 #[derive(Debug, Args)]
@@ -36,9 +38,19 @@ pub fn run(cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
         output::print_json(&export)?;
         return Ok(Exit::Done);
     };
-    std::fs::write(path, format!("{}\n", output::json_text(&export)))
-        .map_err(|error| CliError::failed(format!("cannot write {}: {error}", path.display())))?;
+    write(path, format!("{}\n", output::json_text(&export)).as_bytes())?;
     let patterns = export["patterns"].as_array().map_or(0, Vec::len);
     output::print(&format!("{} in {}\n", count(patterns, "pattern"), output::path(path)))?;
     Ok(Exit::Done)
+}
+
+/// A file is the old or the new one, never half of one; what is no file, such as a pipe, is written to.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    let failed = |error: &dyn Display| CliError::failed(format!("cannot write {}: {error}", path.display()));
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(path, bytes).map_err(|error| failed(&error));
+    }
+    // Through a link to what it leads to.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    files::write_atomically(path, bytes, Existing::Replace).map_err(|error| failed(&error))
 }

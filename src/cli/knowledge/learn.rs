@@ -18,6 +18,9 @@ use crate::knowledge::mine;
 use crate::knowledge::pattern::{Evidence, Stance};
 use crate::report::json;
 
+/// Edits of a history that are in memory together. Own: some ten megabytes.
+const AT_ONCE: usize = 20_000;
+
 /// Arguments of `knowledge learn`.
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -39,7 +42,8 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
         return Err(refusal(&loaded));
     }
     let Some(history) = arguments.history else { return decisions(invocation, &repo, cache, arguments.format) };
-    let mut observations = Vec::new();
+    let now = now(invocation)?;
+    let (mut observations, mut learned, mut failed) = (Vec::new(), Learned::default(), None);
     let mined = mine::fixes(&repo, history as usize, &mut |mined| {
         observations.push(Observation {
             language: mined.language,
@@ -52,8 +56,18 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
             source: mined.commit,
             at: mined.at,
         });
+        if observations.len() == AT_ONCE {
+            match cache.learn(&observations, now) {
+                Ok(more) => learned += more,
+                Err(error) => failed = Some(error),
+            }
+            observations.clear();
+        }
     })?;
-    let learned = cache.learn(&observations, now(invocation)?)?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    learned += cache.learn(&observations, now)?;
     match arguments.format {
         PlainFormat::Json => output::print_json(&json::versioned([
             ("commits", json!(mined.commits)),

@@ -35,7 +35,7 @@ struct Figures {
     watched: usize,
     muted: usize,
     forgotten: usize,
-    /// Of all origins but the base.
+    /// Of each pattern what the machine that saw it most saw.
     frequency: u64,
     successes: u32,
     failures: u32,
@@ -55,8 +55,7 @@ impl Figures {
             Inclusion::Watched => self.watched += 1,
             Inclusion::No => {}
         }
-        let counts = pattern.counts.iter().filter(|(origin, _)| *origin != base::ORIGIN);
-        self.frequency += counts.map(|(_, count)| u64::from(count.frequency)).sum::<u64>();
+        self.frequency += u64::from(pattern.seen());
         let count = pattern.count();
         self.successes = self.successes.saturating_add(count.successes);
         self.failures = self.failures.saturating_add(count.failures);

@@ -5,8 +5,8 @@
 
 use super::Detail;
 use super::kinds::{
-    ARGS, BLOCK, Bits, CALL, COMMENT, EXPRESSION, FUNCTION, ITEM, Kinds, MEMBER, NUMBER, STATEMENT, STRING, THIN, TYPE,
-    TYPE_NAME,
+    ARGS, BLOCK, Bits, CALL, COMMENT, EXPRESSION, FUNCTION, ITEM, Kinds, LIST, MEMBER, NUMBER, STATEMENT, STRING, THIN,
+    TYPE, TYPE_NAME,
 };
 use super::vocabulary::{Kept, Name, Tokens, Vocabulary, digest, mix};
 use crate::knowledge::form::Placeholder;
@@ -53,6 +53,8 @@ pub(super) struct Marks<'s, 'a> {
     idents: Vec<u64>,
     /// Holds something that the parser could not make sense of.
     broken: Vec<bool>,
+    /// Of each node, if anything is broken.
+    understood: Vec<bool>,
 }
 
 impl<'s, 'a> Marks<'s, 'a> {
@@ -66,10 +68,17 @@ impl<'s, 'a> Marks<'s, 'a> {
             folds: vec![Fold::default(); count],
             idents: vec![0; count],
             broken: vec![false; count],
+            understood: Vec::new(),
         };
         let mut weights = vec![[0u16; Detail::ALL.len()]; count];
         for node in (0..count).rev() {
             marks.read(node, &mut weights);
+        }
+        if marks.broken.first().is_some_and(|&is_broken| is_broken) {
+            for node in 0..count {
+                let is_understood = marks.was_understood(node);
+                marks.understood.push(is_understood);
+            }
         }
         marks
     }
@@ -98,6 +107,11 @@ impl<'s, 'a> Marks<'s, 'a> {
         self.broken[node]
     }
 
+    /// Whether the parser understood the statement that a node is in, and those beside it.
+    pub fn is_understood(&self, node: NodeIndex) -> bool {
+        self.understood.get(node).is_none_or(|&is_understood| is_understood)
+    }
+
     /// The parent; `None` of the root.
     pub fn parent(&self, node: NodeIndex) -> Option<NodeIndex> {
         (node > 0).then(|| self.source.nodes[node].parent as usize)
@@ -114,6 +128,21 @@ impl<'s, 'a> Marks<'s, 'a> {
             Mark::Kept(kept) if self.vocabulary.text(kept) == text => Some(kept),
             _ => None,
         }
+    }
+
+    /// As [`Self::is_understood`], with what was found of its parent.
+    fn was_understood(&self, node: NodeIndex) -> bool {
+        let Some(parent) = self.parent(node).filter(|_| !self.is_broken(node)) else { return false };
+        if !self.is(node, STATEMENT) && !self.is(parent, LIST | BLOCK) {
+            return self.understood[parent];
+        }
+        let nodes = &self.source.nodes;
+        let after = nodes[node].end_index as usize;
+        let is_last = after == nodes[parent].end_index as usize;
+        let before = self.source.sibling_before(node);
+        !nodes[parent].is_error()
+            && (is_last || !self.is_broken(after))
+            && before.is_none_or(|before| !self.is_broken(before))
     }
 
     fn read(&mut self, node: NodeIndex, weights: &mut [[u16; Detail::ALL.len()]]) {

@@ -5,7 +5,7 @@
 //! size. What comes out of [`edits`] was held against the [gate](super::gate).
 //!
 //! `kinds` says what the kinds of nodes are, `vocabulary` which tokens stay, `marks` reads a tree once, `walk` makes forms of
-//! it, `sites` names the places that have one, `pieces` compares two trees, `edits` makes pairs of forms of what differs,
+//! it, `sites` names the places that have one, `places` finds the one of some lines, `pieces` compares two trees, `edits` makes pairs of forms of what differs,
 //! `classify` names it.
 
 mod classify;
@@ -13,12 +13,14 @@ mod edits;
 mod kinds;
 mod marks;
 mod pieces;
+mod places;
 mod sites;
 mod vocabulary;
 mod walk;
 
 pub use edits::edits;
-pub use sites::{Site, place, places, sites};
+pub use places::Places;
+pub use sites::{Site, sites};
 pub use walk::form_digest;
 
 use super::form::{Form, Token};

@@ -1,6 +1,6 @@
 //! The places of a file that have a form: what a pattern can be held against.
 
-use super::kinds::{BLOCK, BRACKETS, EXPRESSION, ITEM, LIST, STATEMENT};
+use super::kinds::{BLOCK, BRACKETS, EXPRESSION, ITEM, STATEMENT};
 use super::marks::{Mark, Marks};
 use super::walk::{Digest, Numbers, site_digest, write};
 use super::{Detail, MIN_TOKENS};
@@ -65,29 +65,7 @@ pub(super) fn is_site(marks: &Marks<'_, '_>, node: NodeIndex) -> bool {
     bits & (EXPRESSION | STATEMENT) != 0
         && bits & (BLOCK | BRACKETS | ITEM) == 0
         && marks.mark(node) == Mark::Inside
-        && is_understood(marks, node)
-}
-
-/// Whether the parser understood the statement that a node is in, and those beside it.
-fn is_understood(marks: &Marks<'_, '_>, node: NodeIndex) -> bool {
-    let nodes = &marks.source.nodes;
-    if !marks.is_broken(0) {
-        return true;
-    }
-    let mut at = node;
-    while !marks.is_broken(at) {
-        let Some(parent) = marks.parent(at) else { return true };
-        if marks.is(at, STATEMENT) || marks.is(parent, LIST | BLOCK) {
-            let after = nodes[at].end_index as usize;
-            let is_last = after == nodes[parent].end_index as usize;
-            let before = marks.source.sibling_before(at);
-            return !nodes[parent].is_error()
-                && (is_last || !marks.is_broken(after))
-                && before.is_none_or(|before| !marks.is_broken(before));
-        }
-        at = parent;
-    }
-    false
+        && marks.is_understood(node)
 }
 
 /// The canonical form of a node.
@@ -95,49 +73,4 @@ pub(super) fn form(marks: &Marks<'_, '_>, node: NodeIndex, detail: Detail) -> Op
     let mut tokens = Vec::new();
     let is_whole = write(marks, node, detail, &[], &mut Numbers::default(), &mut tokens);
     is_whole.then(|| Form::new(tokens).ok()).flatten()
-}
-
-/// The form of the smallest site that all code of these lines is in. `None` where there is no code, more than a statement, or
-/// nothing that says something.
-pub fn place(source: &Source<'_>, lines: LineRange) -> Option<Form> {
-    places(source, [lines]).next().flatten()
-}
-
-/// As [`place`], of several lines: the file is read once, and its top level for each.
-pub fn places<'s>(
-    source: &'s Source<'_>,
-    asked: impl IntoIterator<Item = LineRange> + 's,
-) -> impl Iterator<Item = Option<Form>> + 's {
-    let marks = Marks::new(source);
-    asked.into_iter().map(move |lines| place_in(&marks, lines))
-}
-
-fn place_in(marks: &Marks<'_, '_>, lines: LineRange) -> Option<Form> {
-    let source = marks.source;
-    let wanted = lines.start.saturating_sub(1)..=lines.end.saturating_sub(1);
-    let is_leaf = |node: &NodeIndex| marks.mark(*node) != Mark::Inside && marks.mark(*node) != Mark::Skipped;
-    let mut leaves = Vec::new();
-    let mut at = 0;
-    while at < source.nodes.len() {
-        let node = &source.nodes[at];
-        let is_outside = node.end_row < *wanted.start() || node.row > *wanted.end();
-        if is_outside || is_leaf(&at) || marks.mark(at) == Mark::Skipped {
-            if !is_outside && is_leaf(&at) {
-                leaves.push(at);
-            }
-            at = node.end_index as usize;
-        } else {
-            at += 1;
-        }
-    }
-    // A line that is only the end of a block is about no code.
-    let (first, last) = (*leaves.first()?, *leaves.last()?);
-    let mut node = first;
-    while (source.nodes[node].end_index as usize) <= last || !is_site(marks, node) {
-        node = marks.parent(node)?;
-        if marks.is(node, BLOCK) {
-            return None;
-        }
-    }
-    Detail::ALL.into_iter().filter_map(|detail| form(marks, node, detail)).find(super::says_something)
 }

@@ -192,7 +192,7 @@ fn a_place_has_the_form_of_its_smallest_site(
 ) {
     let code = around(language, code);
     let source = Parsers::default().parse("", language, code.as_bytes()).map_err(|unread| unread.to_string());
-    let form = place(&source.expect("parses"), LineRange::new(*lines.start(), *lines.end()));
+    let form = Places::of(&source.expect("parses")).form(LineRange::new(*lines.start(), *lines.end()));
     assert_eq!(form.map(|form| form.to_string()).as_deref(), expected);
 }
 
@@ -235,6 +235,12 @@ fn what_is_made_to_take_long_is_done_soon() {
         // What is learned of it is not the matter.
         edits(&mut Parsers::default(), language, before.as_bytes(), after.as_bytes());
     }
+    // Something that is not understood, and everything else far below the statement that it does not stand beside.
+    let broken = format!("a = 1\nb = 2\nx = {}1{}\na = 1\nb = 2\ndef (:\n", "[\n".repeat(40_000), "]\n".repeat(40_000));
+    let source = Parsers::default().parse("", Python, broken.as_bytes()).expect("parses");
+    let mut found = 0;
+    sites(&source, None, &mut |_| found += 1);
+    assert!(found > 0);
 }
 
 proptest! {

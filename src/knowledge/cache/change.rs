@@ -1,6 +1,6 @@
 //! What learning, outcomes and imports do to one language's patterns. Nothing here reads or writes a file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -49,8 +49,10 @@ pub struct Observation {
 pub struct Happened {
     pub language: Language,
     pub pattern: PatternId,
-    /// What the pattern has to be: one of the same forms that is the other is not meant.
+    /// What the pattern is to say; of one that says something else it is no outcome.
     pub stance: Stance,
+    /// Of the finding. A false alarm of another kind it says nothing of.
+    pub kind: Kind,
     pub outcome: Outcome,
     /// The finding, by its id. It counts once for a pattern and an outcome.
     pub source: String,
@@ -155,15 +157,16 @@ impl Change<'_> {
         self.document.note(digest)
     }
 
-    fn count(&mut self, id: &PatternId) -> Option<&mut Count> {
+    /// Changes what this machine has counted of a pattern.
+    fn count(&mut self, id: &PatternId, change: impl FnOnce(&mut Count)) {
         let origin = self.origin.to_owned();
-        let counts = &mut self.entry(id)?.counts;
+        let Some(Pattern { counts, .. }) = self.entry(id) else { return };
         // Room is made for this machine's own count: whoever counted least goes.
         if counts.len() >= MAX_ORIGINS && !counts.contains_key(&origin) {
             let least = counts.iter().min_by_key(|(_, count)| count.frequency).map(|(name, _)| name.clone());
             least.map(|name| counts.remove(&name));
         }
-        Some(counts.entry(origin).or_default())
+        change(counts.entry(origin).or_default());
     }
 
     pub fn learn(&mut self, observation: &Observation, learned: &mut Learned) {
@@ -174,11 +177,21 @@ impl Change<'_> {
             learned.forgotten += 1;
             return;
         }
-        if !self.is_first("seen", &observation.source, &id) {
+        let Observation { stance, edit, kind, evidence, at, .. } = *observation;
+        // Dismissed as one thing, it may be right as another.
+        let is_other = |known: &mut Pattern| {
+            (known.stance, stance) == (Stance::FalseAlarm, Stance::FalseAlarm) && known.kind != kind
+        };
+        let is_other = self.entry(&id).is_some_and(is_other);
+        if is_other || !self.is_first("seen", &observation.source, &id) {
+            // That it was seen counts once, but what is known of it can get better.
+            if let Some(known) = self.entry(&id).filter(|known| known.stance == stance) {
+                let better = rank::stronger(known.evidence, evidence);
+                self.is_changed |= std::mem::replace(&mut known.evidence, better) != better;
+            }
             learned.counted += 1;
             return;
         }
-        let Observation { stance, edit, kind, evidence, at, .. } = *observation;
         let event = match self.entry(&id) {
             Some(known) if known.stance != stance => Event::Contradicted,
             Some(known) => {
@@ -205,6 +218,7 @@ impl Change<'_> {
                     evidence,
                     origin: Origin::Learned,
                     counts: BTreeMap::new(),
+                    here: Count::default(),
                     first_seen: at,
                     last_seen: at,
                     last_matched: None,
@@ -217,27 +231,39 @@ impl Change<'_> {
                 Event::Learned
             }
         };
-        if let Some(count) = self.count(&id) {
-            match event {
-                // The opposite was seen: for the one that is known this is a failure.
-                Event::Contradicted => count.failures = count.failures.saturating_add(1),
-                _ => count.frequency = count.frequency.saturating_add(1),
+        match event {
+            // The opposite was seen: for the one that is known this is a failure.
+            Event::Contradicted => {
+                self.count(&id, |count| count.failures = count.failures.saturating_add(1));
+            }
+            _ => {
+                self.count(&id, |count| count.frequency = count.frequency.saturating_add(1));
             }
         }
         *(if event == Event::Learned { &mut learned.new } else { &mut learned.again }) += 1;
         self.note(event, &id, 1);
+        if event == Event::Seen && stance == Stance::FalseAlarm {
+            self.came_to(&id, Outcome::Success);
+        }
     }
 
     pub fn record(&mut self, happened: &Happened) -> bool {
-        let id = &happened.pattern;
-        let is_meant = self.entry(id).is_some_and(|pattern| pattern.stance == happened.stance);
-        if !is_meant || !self.is_first(happened.outcome.word(), &happened.source, id) {
+        let Happened { pattern: id, stance, kind, outcome, source, .. } = happened;
+        let is_meant =
+            |known: &Pattern| known.stance == *stance && (known.stance == Stance::Mistake || known.kind == *kind);
+        if !self.entry(id).is_some_and(|known| is_meant(known)) || !self.is_first(outcome.word(), source, id) {
             return false;
         }
+        self.came_to(id, *outcome);
+        true
+    }
+
+    /// Counts what a finding came to.
+    fn came_to(&mut self, id: &PatternId, outcome: Outcome) {
         let month = self.now.strftime("%Y-%m").to_string();
         if let Some(pattern) = self.entry(id) {
             let month: &mut Month = pattern.months.entry(month).or_default();
-            match happened.outcome {
+            match outcome {
                 Outcome::Success => month.successes = month.successes.saturating_add(1),
                 Outcome::Failure => month.failures = month.failures.saturating_add(1),
             }
@@ -245,18 +271,15 @@ impl Change<'_> {
                 pattern.months.pop_first();
             }
         }
-        if let Some(count) = self.count(id) {
-            match happened.outcome {
-                Outcome::Success => count.successes = count.successes.saturating_add(1),
-                Outcome::Failure => count.failures = count.failures.saturating_add(1),
-            }
-        }
-        let event = match happened.outcome {
+        self.count(id, |count| match outcome {
+            Outcome::Success => count.successes = count.successes.saturating_add(1),
+            Outcome::Failure => count.failures = count.failures.saturating_add(1),
+        });
+        let event = match outcome {
             Outcome::Success => Event::Succeeded,
             Outcome::Failure => Event::Failed,
         };
         self.note(event, id, 1);
-        true
     }
 
     pub fn merge(&mut self, theirs: &Pattern, merged: &mut Merged) {
@@ -265,12 +288,18 @@ impl Change<'_> {
             merged.forgotten += 1;
             return;
         }
+        // What this machine has seen it knows better than any file.
+        let mut theirs = theirs.clone();
+        if theirs.counts.remove(self.origin).is_some() && theirs.counts.is_empty() {
+            merged.unchanged += 1;
+            return;
+        }
         let was_there = self.document.patterns.contains_key(id);
         match self.entry(id) {
             Some(known) if known.stance != theirs.stance => merged.contradicted += 1,
             Some(known) => {
                 let before = known.clone();
-                known.absorb(theirs);
+                known.absorb(&theirs);
                 if *known == before {
                     merged.unchanged += 1;
                     return;
@@ -279,7 +308,7 @@ impl Change<'_> {
                 self.note(Event::Imported, id, 1);
             }
             None => {
-                self.document.patterns.insert(id.clone(), theirs.clone());
+                self.document.patterns.insert(id.clone(), theirs);
                 merged.new += 1;
                 self.note(Event::Imported, id, 1);
             }
@@ -295,10 +324,14 @@ impl Change<'_> {
                 && pattern.last_matched.is_none()
         };
         self.document.patterns.retain(|_, pattern| !says_nothing(pattern));
-        let evicted: Vec<PatternId> = rank::evicted(self.document.patterns.values(), self.now, MOST_PATTERNS)
-            .into_iter()
-            .map(|pattern| pattern.id.clone())
-            .collect();
+        let base: BTreeSet<&PatternId> = base::patterns(self.language).iter().map(|pattern| &pattern.id).collect();
+        let room = MOST_PATTERNS - base.iter().filter(|id| !self.document.forgotten.contains_key(id)).count();
+        for pattern in self.document.patterns.values_mut() {
+            pattern.find_here(self.origin);
+        }
+        let others = self.document.patterns.values().filter(|pattern| !base.contains(&pattern.id));
+        let evicted: Vec<PatternId> =
+            rank::evicted(others, self.now, room).into_iter().map(|pattern| pattern.id.clone()).collect();
         for id in &evicted {
             self.document.patterns.remove(id);
             self.note(Event::Evicted, id, 1);

@@ -32,7 +32,7 @@ use crate::provider::builtin::language::Language;
 use crate::store::StoreError;
 use crate::store::files::{self, Existing};
 
-/// Patterns of a language that are kept. From the issue.
+/// Patterns of a language, those that came with revdeck among them. From the issue.
 pub const MOST_PATTERNS: usize = 1000;
 /// Damaged files of one name that are kept. Own.
 const MOST_DAMAGED: u32 = 9;
@@ -85,6 +85,9 @@ impl Cache {
                 }
                 all.insert(merged.id.clone(), merged);
             }
+        }
+        if let Some(origin) = self.origin()? {
+            all.values_mut().for_each(|pattern| pattern.find_here(&origin));
         }
         group::regroup(&mut all);
         Ok(all.into_values().collect())

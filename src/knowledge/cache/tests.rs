@@ -45,7 +45,8 @@ fn the_one(cache: &Cache) -> Pattern {
 }
 
 fn happened_to(pattern: &PatternId, outcome: Outcome, source: String) -> Happened {
-    Happened { language: PYTHON, pattern: pattern.clone(), stance: Stance::Mistake, outcome, source }
+    let (pattern, stance, kind) = (pattern.clone(), Stance::Mistake, Kind::Correctness);
+    Happened { language: PYTHON, pattern, stance, kind, outcome, source }
 }
 
 fn from_elsewhere(broken: &str, origin: &str, frequency: u32) -> (Language, Pattern) {
@@ -168,7 +169,7 @@ fn the_base_is_counted_muted_and_forgotten_here() {
     let observation = Observation { broken, fixed, edit: base.edit, kind: base.kind, ..seen("commit 1") };
     cache.learn(&[observation], at(0)).expect("learned");
     let one = own(&cache).expect("it is there");
-    assert_eq!((one.count().frequency, one.origin, one.evidence), (2, Origin::Base, Evidence::Curated));
+    assert_eq!((one.count().frequency, one.origin, one.evidence), (1, Origin::Base, Evidence::Curated));
     assert_eq!((&one.description, one.first_seen), (&base.description, at(-1)));
     assert_eq!(cache.mute(PYTHON, std::slice::from_ref(&base.id), MuteAction::Mute, at(0)).expect("muted"), 1);
     assert_eq!(cache.mute(PYTHON, std::slice::from_ref(&base.id), MuteAction::Mute, at(0)).expect("is so"), 0);
@@ -201,7 +202,7 @@ fn merging_is_the_larger_of_each_origin() {
     assert_eq!(merge(a, 3), Merged { unchanged: 1, ..Merged::default() });
     assert_eq!(merge(a, 2), Merged { unchanged: 1, ..Merged::default() });
     assert_eq!(merge(b, 4), Merged { more: 1, ..Merged::default() });
-    assert_eq!((the_one(&cache).count().frequency, the_one(&cache).origin), (7, Origin::Imported));
+    assert_eq!((the_one(&cache).count().frequency, the_one(&cache).origin), (4, Origin::Imported));
 }
 
 #[test]
@@ -219,12 +220,107 @@ fn a_language_has_a_thousand_patterns_at_most() {
     let mut observations = all.clone();
     observations.extend([often("x"), often("y"), often("z")]);
     let result = cache.learn(&observations, at(0)).expect("learned");
-    assert_eq!((result.new, result.evicted), (MOST_PATTERNS + 50, 50));
+    assert_eq!((result.new, result.evicted), (MOST_PATTERNS + 50, 50 + base::patterns(PYTHON).len()));
+    assert_eq!(cache.patterns(PYTHON).expect("patterns").len(), MOST_PATTERNS);
     let kept = learned(&cache);
-    assert_eq!(kept.len(), MOST_PATTERNS);
     assert!(kept.iter().any(|one| one.count().frequency == 4), "what was seen often stays");
     // What was counted before does not come back as something new.
     assert_eq!(cache.learn(&all, at(0)).expect("learned").counted, all.len());
+}
+
+#[test]
+fn no_import_takes_everything_out() {
+    let (_home, cache) = cache();
+    cache.learn(&[seen("commit 1")], at(0)).expect("learned");
+    let own = the_one(&cache);
+    let loud = |n: usize| {
+        let bits: Vec<&str> = (0..11).map(|bit| if n >> bit & 1 == 0 { "NUMBER" } else { "STRING" }).collect();
+        let (language, mut one) =
+            from_elsewhere(&format!("VARIABLE == [ {} ]", bits.join(" , ")), "m_01jd3z8q6m7s5v2k4t9xwb1c0a", 100_000);
+        one.counts.values_mut().for_each(|count| count.successes = 100_000);
+        (language, one)
+    };
+    let flood: Vec<_> = (0..MOST_PATTERNS + 100).map(loud).collect();
+    assert!(cache.merge(&flood, at(0)).expect("merged").evicted > 100);
+    let kept = cache.patterns(PYTHON).expect("patterns");
+    assert_eq!(kept.len(), MOST_PATTERNS);
+    assert!(kept.iter().any(|one| one.id == own.id), "what was seen here stays");
+}
+
+#[test]
+fn nobody_speaks_for_this_machine() {
+    let (_home, cache) = cache();
+    cache.learn(&[seen("commit 1")], at(0)).expect("learned");
+    let own = the_one(&cache);
+    let mut claimed = own.clone();
+    claimed.counts.values_mut().for_each(|count| count.successes = 90);
+    let forged = from_elsewhere("VARIABLE == VARIABLE_2", &cache.origin().expect("read").expect("an origin"), 90);
+    let merged = cache.merge(&[(PYTHON, claimed), forged], at(0)).expect("merged");
+    assert_eq!(merged, Merged { unchanged: 2, ..Merged::default() });
+    assert_eq!(the_one(&cache), own);
+}
+
+/// A dismissal.
+fn dismissed(kind: Kind, source: &str) -> Observation {
+    Observation {
+        stance: Stance::FalseAlarm,
+        broken: form("VARIABLE = NUMBER"),
+        fixed: Form::default(),
+        edit: EditKind::Other,
+        kind,
+        evidence: Evidence::Dismissed,
+        ..seen(source)
+    }
+}
+
+#[test]
+fn a_false_alarm_is_about_one_kind_and_can_fail() {
+    let (_home, cache) = cache();
+    let all = ["f 1", "f 2", "f 2"].map(|source| dismissed(Kind::MagicNumbers, source));
+    cache.learn(&all, at(0)).expect("learned");
+    let other = cache.learn(&[dismissed(Kind::DeadCode, "f 3")], at(0)).expect("learned");
+    assert_eq!(other, Learned { counted: 1, ..Learned::default() });
+    let one = the_one(&cache);
+    assert_eq!((one.kind, one.related.len()), (Kind::MagicNumbers, 0));
+    assert_eq!(one.count(), Count { frequency: 2, successes: 1, failures: 0 });
+
+    let addressed = |kind, source: &str| Happened {
+        language: PYTHON,
+        pattern: one.id.clone(),
+        stance: Stance::FalseAlarm,
+        kind,
+        outcome: Outcome::Failure,
+        source: source.to_owned(),
+    };
+    let outcomes = [addressed(Kind::MagicNumbers, "f 4"), addressed(Kind::DeadCode, "f 5")];
+    assert_eq!(cache.record_outcomes(&outcomes, at(0)).expect("recorded"), 1);
+    assert_eq!(the_one(&cache).count().failures, 1);
+}
+
+#[test]
+fn that_a_form_is_no_false_alarm_says_nothing_of_a_mistake() {
+    let (_home, cache) = cache();
+    let needless = Observation { fixed: Form::default(), edit: EditKind::NeedlessStatement, ..seen("commit 1") };
+    cache.learn(&[needless], at(0)).expect("learned");
+    let addressed = Happened {
+        language: PYTHON,
+        pattern: the_one(&cache).id,
+        stance: Stance::FalseAlarm,
+        kind: Kind::Correctness,
+        outcome: Outcome::Failure,
+        source: "f 1".to_owned(),
+    };
+    assert_eq!(cache.record_outcomes(&[addressed], at(0)).expect("recorded"), 0);
+}
+
+#[test]
+fn evidence_grows_of_what_was_counted() {
+    let (_home, cache) = cache();
+    let of = |evidence| Observation { evidence, ..seen("finding 1") };
+    cache.learn(&[of(Evidence::Applied)], at(0)).expect("learned");
+    assert_eq!(cache.learn(&[of(Evidence::Addressed)], at(1)).expect("learned").counted, 1);
+    let one = the_one(&cache);
+    assert_eq!((one.evidence, one.count().frequency), (Evidence::Addressed, 1));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::kept::Kept;
 use super::{Allowed, Tally, assert_pair_is_two_files, assert_sites_pass};
 use crate::git::Repo;
-use crate::knowledge::abstraction::{edits, places};
+use crate::knowledge::abstraction::{Places, edits};
 use crate::knowledge::evaluate::cases::{Cases, Part};
 use crate::knowledge::mine;
 use crate::provider::builtin::language::Language;
@@ -38,8 +38,10 @@ impl Corpus {
         assert_pair_is_two_files(&mut self.parsers, language, before, after);
         self.tally.take(&self.allowed, language, [before, after], &learned);
         let source = self.parsers.parse("", language, before);
+        let places = source.as_ref().ok().map(Places::of);
         let lines = learned.iter().map(|edit| edit.lines).step_by(4).take(3);
-        self.kept.take(language, &learned, source.iter().flat_map(|source| places(source, lines.clone()).flatten()));
+        let dismissed = places.iter().flat_map(|places| lines.clone().filter_map(|lines| places.form(lines)));
+        self.kept.take(language, &learned, dismissed);
         if self.kept.waiting() >= AT_ONCE {
             self.kept.learn(&self.allowed);
         }

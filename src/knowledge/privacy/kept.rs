@@ -99,17 +99,17 @@ impl Kept {
         self.learn(allowed);
         for language in Language::ALL {
             let patterns = self.cache.patterns(language).expect("patterns").into_iter();
-            let ids: Vec<PatternId> =
-                patterns.filter(|pattern| pattern.origin != Origin::Base).map(|pattern| pattern.id).take(2).collect();
-            let happened = |outcome| Happened {
-                language,
-                pattern: ids[0].clone(),
-                stance: Stance::Mistake,
-                outcome,
-                source: "a finding".into(),
-            };
+            let two: Vec<Pattern> = patterns.filter(|pattern| pattern.origin != Origin::Base).take(2).collect();
+            let ids: Vec<PatternId> = two.iter().map(|pattern| pattern.id.clone()).collect();
             if let [one, other] = &ids[..] {
-                let outcomes = [Outcome::Success, Outcome::Failure].map(happened);
+                let outcomes = [Outcome::Success, Outcome::Failure].map(|outcome| Happened {
+                    language,
+                    pattern: one.clone(),
+                    stance: two[0].stance,
+                    kind: two[0].kind,
+                    outcome,
+                    source: "a finding".into(),
+                });
                 self.cache.record_outcomes(&outcomes, at(2)).expect("recorded");
                 self.cache.matched(language, &ids, at(2)).expect("matched");
                 self.cache.mute(language, std::slice::from_ref(one), MuteAction::Mute, at(2)).expect("muted");

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use self::kept::Kept;
 use self::keywords::keywords;
 use self::templates::{TEMPLATES, fill, own_words};
-use super::abstraction::{LearnedEdit, edits, form_digest, place, places, sites};
+use super::abstraction::{LearnedEdit, Places, edits, form_digest, sites};
 use super::form::{Form, Placeholder, Token};
 use super::{gate, mine, names};
 use crate::domain::LineRange;
@@ -201,7 +201,8 @@ proptest! {
             let learned = edits(&mut parsers, *language, before.as_bytes(), after.as_bytes());
             let source = parsers.parse("", *language, before.as_bytes()).expect("parses");
             let lines = (1..=before.lines().count() as u32).map(|line| LineRange::new(line, line));
-            kept.take(*language, &learned, places(&source, lines).flatten());
+            let places = Places::of(&source);
+            kept.take(*language, &learned, lines.filter_map(|lines| places.form(lines)));
         }
         kept.end(&allowed);
         prop_assert!(kept.read > 100, "{} texts", kept.read);
@@ -224,8 +225,9 @@ proptest! {
             }
             tally.take(&allowed, *language, [before.as_bytes(), after.as_bytes()], &learned);
             let source = parsers.parse("", *language, before.as_bytes()).expect("parses");
+            let places = Places::of(&source);
             for line in 1..=before.lines().count() as u32 {
-                if let Some(form) = place(&source, LineRange::new(line, line)) {
+                if let Some(form) = places.form(LineRange::new(line, line)) {
                     prop_assert_eq!(gate::admit(language.name(), &form), Ok(()));
                     prop_assert!(!form.to_string().contains("zq"), "{language:?}: {form}");
                 }

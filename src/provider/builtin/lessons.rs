@@ -2,7 +2,7 @@
 //! reviewer knows nothing of where it comes from.
 //!
 //! Invariants: lessons add findings of the lowest priority and lower others by one step. They hide nothing, and lower
-//! nothing that may be a problem of security or correctness.
+//! nothing that [may be grave](Kind::is_never_lowered).
 
 use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion};
 
@@ -80,8 +80,8 @@ fn is_the_same_problem(one: Kind, other: Kind) -> bool {
 }
 
 /// Lowers what is always dismissed by one step, and says so.
-pub(super) fn lower(lessons: &dyn Lessons, source: &Source<'_>, smells: &mut [Smell]) {
-    let mut may: Vec<&mut Smell> = smells.iter_mut().filter(|smell| may_be_lowered(smell)).collect();
+pub(super) fn lower<'s>(lessons: &dyn Lessons, source: &Source<'_>, smells: impl IntoIterator<Item = &'s mut Smell>) {
+    let mut may: Vec<&mut Smell> = smells.into_iter().filter(|smell| may_be_lowered(smell)).collect();
     let asked: Vec<(Kind, LineRange)> =
         may.iter().map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect();
     for (smell, is_dismissed) in may.iter_mut().zip(lessons.dismissed(source, &asked)) {
@@ -92,10 +92,8 @@ pub(super) fn lower(lessons: &dyn Lessons, source: &Source<'_>, smells: &mut [Sm
     }
 }
 
-/// Values in the code may be secrets.
 fn may_be_lowered(smell: &Smell) -> bool {
-    let may_be_grave = matches!(smell.kind, Kind::Concurrency | Kind::ErrorHandling | Kind::HardcodedConfiguration);
-    !smell.kind.is_never_hidden() && !may_be_grave && smell.quote.is_none() && smell.priority < Priority::P3
+    !smell.kind.is_never_lowered() && smell.quote.is_none() && smell.priority < Priority::P3
 }
 
 fn next_lower(priority: Priority) -> Option<Priority> {
@@ -179,6 +177,8 @@ mod tests {
     #[case::never(Kind::Security, Priority::P1, Priority::P1)]
     #[case::never(Kind::Correctness, Priority::P0, Priority::P0)]
     #[case::it_may_be_a_secret(Kind::HardcodedConfiguration, Priority::P1, Priority::P1)]
+    #[case::an_error_that_is_ignored(Kind::MissingErrorHandling, Priority::P2, Priority::P2)]
+    #[case::what_threads_share(Kind::MutableSharedState, Priority::P2, Priority::P2)]
     fn what_is_always_dismissed_goes_a_step_lower(#[case] kind: Kind, #[case] from: Priority, #[case] to: Priority) {
         let source = Parsers::default().parse("a.py", Language::Python, b"x\n");
         let mut smells = [Smell { priority: from, ..lesson(kind, 1).into_smell() }];

@@ -111,7 +111,7 @@ impl Builtin {
     }
 
     /// Has smells of a file heed what was learned: see [`lessons`].
-    fn heed(&self, source: &Source<'_>, smells: &mut [Smell]) {
+    fn heed<'s>(&self, source: &Source<'_>, smells: impl IntoIterator<Item = &'s mut Smell>) {
         if let Some(known) = &self.lessons {
             lessons::lower(known.as_ref(), source, smells);
         }

@@ -49,6 +49,7 @@ fn pattern(
         evidence: if stance == Stance::FalseAlarm { Evidence::Dismissed } else { Evidence::Addressed },
         origin: Origin::Learned,
         counts: BTreeMap::from([("m_1".to_owned(), Count { frequency, successes, failures })]),
+        here: Count { frequency, successes, failures },
         first_seen: at(200),
         last_seen: at(2),
         last_matched: (successes > 0).then(|| at(1)),
@@ -102,7 +103,12 @@ fn library() -> Library {
     unwrap.first_seen = Time::UNIX_EPOCH;
     unwrap.last_seen = Time::UNIX_EPOCH;
     let needless = pattern(rust, EditKind::NeedlessStatement, ("FUNCTION_NAME ( VARIABLE ) ;", ""), (2, 0, 0));
-    let go = pattern(Language::Go, EditKind::MissingCheck, ("", "if VARIABLE != nil BODY"), (41_000, 120, 4));
+    let go = pattern(
+        Language::Go,
+        EditKind::MissingCheck,
+        ("VARIABLE . FUNCTION_NAME ( )", "if VARIABLE != nil BODY"),
+        (41_000, 120, 4),
+    );
     let place = Place { path: "billing/total.py".to_owned(), line: 31, at: at(1) };
     Library {
         places: HashMap::from([(none.id.clone(), place)]),
@@ -219,11 +225,11 @@ fn one_goes_up_and_down_from_language_to_language_and_into_the_page() {
     press(&mut app, "]");
     assert_eq!(chosen(&app), "", "a language");
     press(&mut app, "] j");
-    assert!(chosen(&app).contains("was put in"));
+    assert!(chosen(&app).contains("missing check"));
     press(&mut app, "[ [ j");
     assert!(chosen(&app).contains("is None"));
     press(&mut app, "G");
-    assert!(chosen(&app).contains("was put in"));
+    assert!(chosen(&app).contains("became"));
     press(&mut app, "g j");
     assert!(chosen(&app).contains("unwrap"));
     let side = |app: &App| app.knowledge.as_ref().map(|view| view.side);
