@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::abstraction::{form_digest, place, says_something, sites};
 use super::form::{Form, Token};
-use super::pattern::{Evidence, Origin, Pattern, Stance};
+use super::names;
+use super::pattern::{EditKind, Evidence, Origin, Pattern, Stance};
 use crate::domain::{Confidence, Kind, LineRange};
 use crate::provider::builtin::lessons::{Lesson, Lessons};
 use crate::provider::builtin::source::Source;
@@ -142,9 +143,14 @@ impl Lessons for Matcher {
 }
 
 /// Whether a match of the pattern is worth a word to somebody who writes code: the broken form says something, and the
-/// edit did more than put another name or literal into its place, which its form does not show.
+/// edit did more than put another name or literal into its place, which its form does not show. What is wrong with a
+/// declaration (that something is private, or final, or of a type) is decided elsewhere: it is a hint only where a
+/// well-known name is imported and another was meant.
 pub fn is_a_hint(pattern: &Pattern) -> bool {
     let Some((broken, fixed)) = pattern.forms() else { return false };
+    if pattern.edit == EditKind::WrongDeclaration && !takes_a_name_out_of_an_import(pattern, &broken, &fixed) {
+        return false;
+    }
     let without_numbers = |form: &Form| -> Vec<Token> {
         let plain = |token: &Token| match token {
             Token::Hole { kind, .. } => Token::Hole { kind: *kind, number: 0 },
@@ -153,6 +159,13 @@ pub fn is_a_hint(pattern: &Pattern) -> bool {
         form.tokens().iter().map(plain).collect()
     };
     says_something(&broken) && (has_one_twice(&broken) || without_numbers(&broken) != without_numbers(&fixed))
+}
+
+fn takes_a_name_out_of_an_import(pattern: &Pattern, broken: &Form, fixed: &Form) -> bool {
+    const IMPORTS: &[&str] = &["import", "from", "use", "using"];
+    let is_import = matches!(broken.tokens().first(), Some(Token::Kept(word)) if IMPORTS.contains(&&**word));
+    let is_known = |token: &Token| matches!(token, Token::Kept(word) if names::of(&pattern.language).any(|(name, _)| name == &**word));
+    is_import && broken.tokens().iter().any(|token| is_known(token) && !fixed.tokens().contains(token))
 }
 
 /// Whether one thing stands in two places of a form: `VARIABLE == VARIABLE`.
@@ -260,6 +273,21 @@ mod tests {
     #[case::nothing_but_names("VARIABLE . VARIABLE_2", "VARIABLE . FUNCTION_NAME ( )", false)]
     fn hints(#[case] broken: &str, #[case] fixed: &str, #[case] expected: bool) {
         assert_eq!(is_a_hint(&pattern("java", broken, fixed)), expected);
+    }
+
+    #[rstest]
+    #[case::another_name("import java . util . Date ;", "import java . time . Instant ;", true)]
+    #[case::one_that_is_somebodys("import VARIABLE . TYPE_NAME ;", "import VARIABLE . VARIABLE_2 . TYPE_NAME ;", false)]
+    #[case::who_may_see_it("private String VARIABLE ;", "public String VARIABLE ;", false)]
+    #[case::its_type("private Vector VARIABLE ;", "private List VARIABLE ;", false)]
+    fn declarations_are_hints_where_a_known_name_was_wrong(
+        #[case] broken: &str,
+        #[case] fixed: &str,
+        #[case] expected: bool,
+    ) {
+        let mut pattern = pattern("java", broken, fixed);
+        pattern.edit = EditKind::WrongDeclaration;
+        assert_eq!(is_a_hint(&pattern), expected);
     }
 
     #[test]

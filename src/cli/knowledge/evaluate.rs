@@ -27,6 +27,8 @@ SOURCE is a git repository, bare or not, whose history is searched for commits t
 line of a file; or a folder in CodRep's layout: Tasks/N.txt with the fixed line, an empty line and the buggy file, \
 Solutions/N.txt with the number of the buggy line, in one folder or in several numbered ones.
 
+With --pairs, patterns are learned from all of the sources, and asked about are the files of two folders.
+
 Patterns are learned from the earlier part (all numbered folders but the last, or three quarters of the fixes by time), and \
 asked about the later one. Beside them stand chance (5 different lines of code drawn blindly) and a plain trigram model \
 trained on the earlier files. Patterns are about statements and expressions: the fixes of these are told beside all, which \
@@ -40,6 +42,10 @@ pub struct Arguments {
     /// A git repository, or a folder of tasks in CodRep's layout
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
+    /// Learn from all of the sources, and ask about pairs: files of the same name in two folders, before and after a fix
+    /// of one line
+    #[arg(long, value_names = ["BROKEN", "FIXED"], num_args = 2)]
+    pairs: Vec<PathBuf>,
     /// The language of the tasks in a folder
     #[arg(long, value_name = "NAME", default_value = "java", value_parser = super::parse_language)]
     language: Language,
@@ -67,12 +73,21 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         ask: arguments.ask.max(1),
         trigram_files: arguments.trigram_files.max(1),
     };
-    let mut measured = Vec::new();
-    for source in &arguments.sources {
-        let cases = cases(source, arguments).map_err(|error| CliError::usage(error.to_string()))?;
-        let mut say = |what: &str, count: usize| tracing::info!(count, "{what}");
-        measured.push((source.display().to_string(), evaluate(&cases, plan, &mut say)));
-    }
+    let wrong = |error: EvaluateError| CliError::usage(error.to_string());
+    let all: Vec<(String, Cases)> = match arguments.pairs.as_slice() {
+        [broken, fixed] => {
+            let sources = arguments.sources.iter().map(|source| cases(source, arguments));
+            let cases = sources.collect::<Result<_, _>>().and_then(|sources| Cases::of_pairs(sources, broken, fixed));
+            vec![(broken.display().to_string(), cases.map_err(wrong)?)]
+        }
+        _ => {
+            let named = |source: &PathBuf| Ok((source.display().to_string(), cases(source, arguments)?));
+            arguments.sources.iter().map(named).collect::<Result<_, _>>().map_err(wrong)?
+        }
+    };
+    let mut say = |what: &str, count: usize| tracing::info!(count, "{what}");
+    let measured: Vec<(String, Measured)> =
+        all.into_iter().map(|(source, cases)| (source, evaluate(&cases, plan, &mut say))).collect();
     match arguments.format {
         PlainFormat::Text => {
             let texts: Vec<String> =

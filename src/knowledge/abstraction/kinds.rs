@@ -44,6 +44,12 @@ pub(super) const DECLARATION: Bits = 1 << 14;
 pub(super) const TYPE_NAME: Bits = 1 << 15;
 /// Nothing but brackets around what is a site itself.
 pub(super) const BRACKETS: Bits = 1 << 16;
+/// Its head is a site: it declares something.
+pub(super) const HEAD: Bits = 1 << 17;
+/// A head that names a path.
+pub(super) const IMPORT: Bits = 1 << 19;
+/// Stands before what is declared, and is a site by itself.
+pub(super) const ANNOTATION: Bits = 1 << 18;
 
 /// Bits with the names of the kinds that have them, one space between.
 type Table = &'static [(Bits, &'static str)];
@@ -206,6 +212,23 @@ const ALL: Table = &[
          interface_declaration enum_declaration local_function_statement labeled_statement const_declaration \
          type_declaration declaration_list global_statement nonlocal_statement",
     ),
+    (
+        HEAD,
+        "import_declaration package_declaration class_declaration interface_declaration enum_declaration \
+         annotation_type_declaration record_declaration method_declaration constructor_declaration \
+         field_declaration constant_declaration annotation marker_annotation import_statement \
+         import_from_statement using_directive namespace_use_declaration use_declaration preproc_include \
+         class_definition function_definition function_item struct_item enum_item trait_item impl_item \
+         const_item static_item mod_item function_declaration method_definition property_declaration \
+         struct_declaration namespace_definition decorator attribute_item const_declaration type_spec \
+         class_specifier struct_specifier",
+    ),
+    (
+        IMPORT,
+        "import_declaration package_declaration import_statement import_from_statement using_directive \
+         namespace_use_declaration use_declaration",
+    ),
+    (ANNOTATION, "annotation marker_annotation attribute_item decorator attribute_list"),
     (
         TYPE_NAME,
         "type_identifier constant predefined_type primitive_type void_type integral_type floating_point_type \

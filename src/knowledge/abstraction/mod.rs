@@ -10,6 +10,7 @@
 
 mod classify;
 mod edits;
+mod heads;
 mod kinds;
 mod marks;
 mod pieces;
@@ -18,7 +19,7 @@ mod vocabulary;
 mod walk;
 
 pub use edits::edits;
-pub use sites::{Site, place, sites};
+pub use sites::{Site, SiteKind, place, sites};
 pub use walk::form_digest;
 
 use super::form::{Form, Token};

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use self::cases::{Case, Cases};
-use self::file::{FormNumber, code_lines, forms, key, statement_lines, tokens};
+use self::file::{FormNumber, SHARED, code_lines, forms, key, statement_lines, tokens};
 use self::ngram::{NumberMap, Trigrams};
 use self::weigh::Weights;
 use super::abstraction::{edits, form_digest};
@@ -314,7 +314,7 @@ impl Known {
             let next = numbers.len() as FormNumber;
             numbers.entry(key(pattern.language, form_digest(&pattern.broken))).or_insert(next);
         }
-        let weights = Weights::new(numbers.len());
+        let weights = Weights::new(numbers.len() + SHARED);
         Self { numbers, weights }
     }
 }
