@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::document::{Document, MOST_BYTES, Unread, VERSION};
 use super::error::KnowledgeError;
 use super::form::Form;
+use super::matcher::is_wrong_import;
 use super::metrics::{self, Event};
 use super::pattern::{Count, EditKind, Evidence, MAX_ORIGINS, Month, Origin, Pattern, Stance};
 use super::{base, gate, group, rank, words};
@@ -146,6 +147,12 @@ impl Drop for Held {
     }
 }
 
+/// Of declarations only those are kept that may become hints: the others would fill the store.
+fn is_of_use(observation: &Observation) -> bool {
+    observation.edit != EditKind::WrongDeclaration
+        || is_wrong_import(observation.language.name(), &observation.broken, &observation.fixed)
+}
+
 impl Cache {
     pub fn open(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), notices: Mutex::default() }
@@ -189,7 +196,7 @@ impl Cache {
     pub fn learn(&self, observations: &[Observation], now: Time) -> Result<Learned, KnowledgeError> {
         let mut learned = Learned::default();
         let mut admitted = Vec::with_capacity(observations.len());
-        for observation in observations {
+        for observation in observations.iter().filter(|observation| is_of_use(observation)) {
             match gate::admit_pair(observation.language.name(), &observation.broken, &observation.fixed) {
                 Ok(()) => admitted.push(observation),
                 Err(_) => learned.refused += 1,

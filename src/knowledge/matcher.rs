@@ -148,7 +148,7 @@ impl Lessons for Matcher {
 /// well-known name is imported and another was meant.
 pub fn is_a_hint(pattern: &Pattern) -> bool {
     let Some((broken, fixed)) = pattern.forms() else { return false };
-    if pattern.edit == EditKind::WrongDeclaration && !takes_a_name_out_of_an_import(pattern, &broken, &fixed) {
+    if pattern.edit == EditKind::WrongDeclaration && !is_wrong_import(&pattern.language, &broken, &fixed) {
         return false;
     }
     let without_numbers = |form: &Form| -> Vec<Token> {
@@ -161,10 +161,12 @@ pub fn is_a_hint(pattern: &Pattern) -> bool {
     says_something(&broken) && (has_one_twice(&broken) || without_numbers(&broken) != without_numbers(&fixed))
 }
 
-fn takes_a_name_out_of_an_import(pattern: &Pattern, broken: &Form, fixed: &Form) -> bool {
+/// Whether a well-known name is imported and another was meant.
+pub fn is_wrong_import(language: &str, broken: &Form, fixed: &Form) -> bool {
     const IMPORTS: &[&str] = &["import", "from", "use", "using"];
     let is_import = matches!(broken.tokens().first(), Some(Token::Kept(word)) if IMPORTS.contains(&&**word));
-    let is_known = |token: &Token| matches!(token, Token::Kept(word) if names::of(&pattern.language).any(|(name, _)| name == &**word));
+    let is_known =
+        |token: &Token| matches!(token, Token::Kept(word) if names::of(language).any(|(name, _)| name == &**word));
     is_import && broken.tokens().iter().any(|token| is_known(token) && !fixed.tokens().contains(token))
 }
 

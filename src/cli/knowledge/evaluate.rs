@@ -31,8 +31,8 @@ With --pairs, patterns are learned from all of the sources, and asked about are 
 
 Patterns are learned from the earlier part (all numbered folders but the last, or three quarters of the fixes by time), and \
 asked about the later one. Beside them stand chance (5 different lines of code drawn blindly) and a plain trigram model \
-trained on the earlier files. Patterns are about statements and expressions: the fixes of these are told beside all, which \
-have imports, packages and heads of classes and functions among them; with a stricter chance for them. The leak rate is the share of learned patterns with an identifier or a literal that is not in \
+trained on the earlier files. The fixes of statements and expressions are told beside all, which have imports, packages \
+and heads of classes and functions among them; with a stricter chance for them. The leak rate is the share of learned patterns with an identifier or a literal that is not in \
 the published lists.";
 
 /// Arguments of `knowledge evaluate`.
@@ -112,10 +112,11 @@ fn cases(source: &Path, arguments: &Arguments) -> Result<Cases, EvaluateError> {
 }
 
 /// The rankings by name.
-fn rows(measured: &Measured) -> [(String, &Row); 5] {
+fn rows(measured: &Measured) -> [(String, &Row); 6] {
     [
         ("learned patterns".to_owned(), &measured.patterns),
         (format!("the {KEPT} most frequent"), &measured.kept),
+        ("with declarations".to_owned(), &measured.with_declarations),
         ("trigrams".to_owned(), &measured.trigrams),
         ("chance".to_owned(), &measured.chance),
         ("chance among statements".to_owned(), &measured.chance_of_statements),
@@ -133,15 +134,17 @@ fn names() -> Vec<String> {
 fn as_text(look: &Look, source: &str, measured: &Measured) -> String {
     let learned = measured.learned;
     let mut said = format!(
-        "{source}\nlearned from {} fixes, of which {} taught something: {} patterns, {} broken forms\nleak rate {:.4} ({} of {} \
+        "{source}\nlearned from {} fixes, of which {} taught something: {} patterns, {} broken forms; {} patterns of \
+         declarations\nleak rate {:.4} ({} of {} \
          patterns)\nasked about {} fixes; passed over {} that the learning part has, {} that cannot be read\n\n",
         learned.fixes,
         learned.telling,
         learned.patterns,
         learned.forms,
-        learned.leaks as f64 / learned.patterns.max(1) as f64,
+        learned.declarations,
+        learned.leak_rate(),
         learned.leaks,
-        learned.patterns,
+        learned.patterns + learned.declarations,
         measured.chance.all.cases,
         measured.shared,
         measured.unread,
@@ -192,8 +195,9 @@ fn as_json(measured: &[(String, Measured)]) -> Value {
             "telling": learned.telling,
             "patterns": learned.patterns,
             "forms": learned.forms,
+            "declarations": learned.declarations,
             "leaks": learned.leaks,
-            "leak_rate": learned.leaks as f64 / learned.patterns.max(1) as f64,
+            "leak_rate": learned.leak_rate(),
             "asked": measured.chance.all.cases,
             "shared": measured.shared,
             "unread": measured.unread,

@@ -11,8 +11,10 @@ use crate::provider::builtin::source::NodeIndex;
 
 /// Whether a node declares something and was understood up to its body.
 pub(super) fn is_head(marks: &Marks<'_, '_>, node: NodeIndex) -> bool {
+    let is_in_error = || marks.parent(node).is_some_and(|parent| marks.source.nodes[parent].is_error());
     marks.is(node, HEAD)
         && marks.mark(node) == Mark::Inside
+        && !is_in_error()
         && marks.children(node).all(|child| marks.is(child, BLOCK) || !marks.is_broken(child))
 }
 

@@ -14,7 +14,7 @@ pub(super) type Bits = u32;
 pub(super) const COMMENT: Bits = 1;
 /// One STRING, whatever is in it.
 pub(super) const STRING: Bits = 1 << 1;
-/// One NUMBER.
+/// One NUMBER. A character by itself is one, too: it is compared by its value, as a string often must not be.
 pub(super) const NUMBER: Bits = 1 << 2;
 /// May be a site, and an EXPRESSION where it stands in another.
 pub(super) const EXPRESSION: Bits = 1 << 3;
@@ -62,8 +62,8 @@ const ALL: Table = &[
     ),
     (
         STRING,
-        "string string_literal raw_string_literal char_literal character_literal template_string \
-         interpreted_string_literal rune_literal encapsed_string heredoc nowdoc heredoc_beginning character \
+        "string string_literal raw_string_literal template_string \
+         interpreted_string_literal encapsed_string heredoc nowdoc heredoc_beginning character \
          regex verbatim_string_literal interpolated_string_expression string_array symbol_array simple_symbol \
          delimited_symbol bare_string bare_symbol chained_string jsx_text html_character_reference \
          system_lib_string ansi_c_string translated_string raw_string concatenation extglob_pattern \
@@ -75,7 +75,7 @@ const ALL: Table = &[
         "integer float number integer_literal float_literal int_literal imaginary_literal number_literal \
          decimal_integer_literal hex_integer_literal octal_integer_literal binary_integer_literal \
          decimal_floating_point_literal hex_floating_point_literal real_literal rational complex \
-         negative_literal user_defined_literal file_descriptor",
+         negative_literal user_defined_literal file_descriptor char_literal character_literal rune_literal",
     ),
     (
         EXPRESSION,

@@ -293,4 +293,28 @@ mod tests {
         assert_eq!((one.earlier(), one.later()), (0..8, 8..10));
         assert!(one.read(9).is_some_and(|case| case.after == b"b();\n"));
     }
+
+    #[test]
+    fn pairs_are_those_whose_code_differs_in_one_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pairs = [
+            ("one.py", "# a\na = 1\nb = a\n", "a = 1\n\nb = a + 1  # c\n"),
+            ("two.py", "a = 1\nb = 2\n", "a = 2\nb = 3\n"),
+            ("more.py", "a = 1\n", "a = 1\nb = 2\n"),
+            ("same.py", "a = 1\n", "a = 1 # b\n"),
+        ];
+        for side in ["broken", "fixed"] {
+            fs::create_dir(folder.path().join(side)).expect("a folder");
+        }
+        for (name, before, after) in pairs {
+            fs::write(folder.path().join("broken").join(name), before).expect("a file");
+            fs::write(folder.path().join("fixed").join(name), after).expect("a file");
+        }
+        let [broken, fixed] = ["broken", "fixed"].map(|side| folder.path().join(side));
+        let cases = Cases::of_pairs(Vec::new(), &broken, &fixed).expect("cases");
+        let case = cases.read(0).expect("a case");
+        assert_eq!((cases.later(), case.language, case.line), (0..1, Language::Python, 3));
+        assert_eq!(String::from_utf8_lossy(&case.after), "# a\na = 1\nb = a + 1  # c\n");
+        assert!(Cases::of_pairs(Vec::new(), &fixed, &fixed).is_err(), "none differs");
+    }
 }

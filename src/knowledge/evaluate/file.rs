@@ -46,8 +46,8 @@ pub fn code_lines(source: &Source<'_>) -> Vec<u32> {
     lines
 }
 
-/// The lines on which a statement or an expression begins that has a form, in order. What is on the others is no pattern's
-/// to tell: imports, packages, heads of classes and functions, fields without a value, brackets.
+/// The lines on which a statement or an expression begins that has a form, in order. On the others are imports,
+/// packages, heads of classes and functions, fields without a value, brackets.
 pub fn statement_lines(source: &Source<'_>) -> Vec<u32> {
     let mut lines = Vec::new();
     sites(source, None, &mut |site| {
