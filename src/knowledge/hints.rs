@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 
 use super::abstraction::{form_digest, sites};
 use super::form::{Form, Token};
-use super::pattern::{Origin, Pattern, Stance};
+use super::matcher::is_a_hint;
+use super::pattern::{EditKind, Origin, Pattern, Stance};
 use super::rank::{Ranked, top};
 use super::{base, gate, words};
 use crate::domain::{LineRange, Time, text};
@@ -86,7 +87,8 @@ fn may_be_told(pattern: &Pattern) -> bool {
     // What a damaged or foreign file says is held against the gate once more, right before it leaves.
     let admitted =
         pattern.forms().is_some_and(|(broken, fixed)| gate::admit_pair(&pattern.language, &broken, &fixed).is_ok());
-    !hides && admitted
+    let is_idle = pattern.edit == EditKind::WrongDeclaration && !is_a_hint(pattern);
+    !hides && admitted && !is_idle
 }
 
 /// The texts of a pattern: curated ones as they came with revdeck, others as the forms have them, whatever a file says.

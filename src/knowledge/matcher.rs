@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::abstraction::{Places, form_digest, says_something, sites};
 use super::form::{Form, Token};
-use super::pattern::{Evidence, Origin, Pattern, Stance};
+use super::names;
+use super::pattern::{EditKind, Evidence, Origin, Pattern, Stance};
 use crate::domain::{Confidence, Kind, LineRange, PatternId};
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::lessons::{Lesson, Lessons};
@@ -149,9 +150,14 @@ impl Lessons for Matcher {
 }
 
 /// Whether a match of the pattern is worth a word to somebody who writes code: the broken form says something, and the
-/// edit did more than put another name or literal into its place, which its form does not show.
+/// edit did more than put another name or literal into its place, which its form does not show. What is wrong with a
+/// declaration (that something is private, or final, or of a type) is decided elsewhere: it is a hint only where a
+/// well-known name is imported and another was meant.
 pub fn is_a_hint(pattern: &Pattern) -> bool {
     let Some((broken, fixed)) = pattern.forms() else { return false };
+    if pattern.edit == EditKind::WrongDeclaration && !is_wrong_import(&pattern.language, &broken, &fixed) {
+        return false;
+    }
     let without_numbers = |form: &Form| -> Vec<Token> {
         let plain = |token: &Token| match token {
             Token::Hole { kind, .. } => Token::Hole { kind: *kind, number: 0 },
@@ -160,6 +166,15 @@ pub fn is_a_hint(pattern: &Pattern) -> bool {
         form.tokens().iter().map(plain).collect()
     };
     says_something(&broken) && (has_one_twice(&broken) || without_numbers(&broken) != without_numbers(&fixed))
+}
+
+/// Whether a well-known name is imported and another was meant.
+pub fn is_wrong_import(language: &str, broken: &Form, fixed: &Form) -> bool {
+    const IMPORTS: &[&str] = &["import", "from", "use", "using"];
+    let is_import = matches!(broken.tokens().first(), Some(Token::Kept(word)) if IMPORTS.contains(&&**word));
+    let is_known =
+        |token: &Token| matches!(token, Token::Kept(word) if names::of(language).any(|(name, _)| name == &**word));
+    is_import && broken.tokens().iter().any(|token| is_known(token) && !fixed.tokens().contains(token))
 }
 
 /// Whether one thing stands in two places of a form: `VARIABLE == VARIABLE`.
@@ -306,6 +321,21 @@ mod tests {
         let matcher = Matcher::new([Used { pattern: alarm, confidence: 0.9 }]);
         let asked = [(Kind::HardcodedConfiguration, LineRange::new(3, 3))];
         assert_eq!(ask(&["Key token = \"abc\";"], |source| matcher.dismissed(source, &asked)), [false]);
+    }
+
+    #[rstest]
+    #[case::another_name("import java . util . Date ;", "import java . time . Instant ;", true)]
+    #[case::one_that_is_somebodys("import VARIABLE . TYPE_NAME ;", "import VARIABLE . VARIABLE_2 . TYPE_NAME ;", false)]
+    #[case::who_may_see_it("private String VARIABLE ;", "public String VARIABLE ;", false)]
+    #[case::its_type("private Vector VARIABLE ;", "private List VARIABLE ;", false)]
+    fn declarations_are_hints_where_a_known_name_was_wrong(
+        #[case] broken: &str,
+        #[case] fixed: &str,
+        #[case] expected: bool,
+    ) {
+        let mut pattern = pattern("java", broken, fixed);
+        pattern.edit = EditKind::WrongDeclaration;
+        assert_eq!(is_a_hint(&pattern), expected);
     }
 
     #[test]

@@ -35,6 +35,8 @@ word_enum!(
         MissingStatement = "missing_statement",
         NeedlessStatement = "needless_statement",
         MissingErrorHandling = "missing_error_handling",
+        /// In the head of a declaration, whatever it is.
+        WrongDeclaration = "wrong_declaration",
         Other = "other",
     }
 );

@@ -47,6 +47,7 @@ fn noun(edit: EditKind) -> &'static str {
         EditKind::MissingStatement => "missing statement",
         EditKind::NeedlessStatement => "needless statement",
         EditKind::MissingErrorHandling => "missing error handling",
+        EditKind::WrongDeclaration => "wrong declaration",
         EditKind::Other => "mistake",
     }
 }

@@ -27,10 +27,12 @@ SOURCE is a git repository, bare or not, whose history is searched for commits t
 line of a file; or a folder in CodRep's layout: Tasks/N.txt with the fixed line, an empty line and the buggy file, \
 Solutions/N.txt with the number of the buggy line, in one folder or in several numbered ones.
 
+With --pairs, patterns are learned from all of the sources, and asked about are the files of two folders.
+
 Patterns are learned from the earlier part (all numbered folders but the last, or three quarters of the fixes by time), and \
 asked about the later one. Beside them stand chance (5 different lines of code drawn blindly) and a plain trigram model \
-trained on the earlier files. Patterns are about statements and expressions: the fixes of these are told beside all, which \
-have imports, packages and heads of classes and functions among them; with a stricter chance for them. The leak rate is the share of learned patterns with an identifier or a literal that is not in \
+trained on the earlier files. The fixes of statements and expressions are told beside all, which have imports, packages \
+and heads of classes and functions among them; with a stricter chance for them. The leak rate is the share of learned patterns with an identifier or a literal that is not in \
 the published lists.";
 
 /// Arguments of `knowledge evaluate`.
@@ -40,6 +42,10 @@ pub struct Arguments {
     /// A git repository, or a folder of tasks in CodRep's layout
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
+    /// Learn from all of the sources, and ask about pairs: files of the same name in two folders, before and after a fix
+    /// of one line
+    #[arg(long, value_names = ["BROKEN", "FIXED"], num_args = 2)]
+    pairs: Vec<PathBuf>,
     /// The language of the tasks in a folder
     #[arg(long, value_name = "NAME", default_value = "java", value_parser = super::parse_language)]
     language: Language,
@@ -67,12 +73,21 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         ask: arguments.ask.max(1),
         trigram_files: arguments.trigram_files.max(1),
     };
-    let mut measured = Vec::new();
-    for source in &arguments.sources {
-        let cases = cases(source, arguments).map_err(|error| CliError::usage(error.to_string()))?;
-        let mut say = |what: &str, count: usize| tracing::info!(count, "{what}");
-        measured.push((source.display().to_string(), evaluate(&cases, plan, &mut say)));
-    }
+    let wrong = |error: EvaluateError| CliError::usage(error.to_string());
+    let all: Vec<(String, Cases)> = match arguments.pairs.as_slice() {
+        [broken, fixed] => {
+            let sources = arguments.sources.iter().map(|source| cases(source, arguments));
+            let cases = sources.collect::<Result<_, _>>().and_then(|sources| Cases::of_pairs(sources, broken, fixed));
+            vec![(broken.display().to_string(), cases.map_err(wrong)?)]
+        }
+        _ => {
+            let named = |source: &PathBuf| Ok((source.display().to_string(), cases(source, arguments)?));
+            arguments.sources.iter().map(named).collect::<Result<_, _>>().map_err(wrong)?
+        }
+    };
+    let mut say = |what: &str, count: usize| tracing::info!(count, "{what}");
+    let measured: Vec<(String, Measured)> =
+        all.into_iter().map(|(source, cases)| (source, evaluate(&cases, plan, &mut say))).collect();
     match arguments.format {
         PlainFormat::Text => {
             let texts: Vec<String> =
@@ -97,10 +112,11 @@ fn cases(source: &Path, arguments: &Arguments) -> Result<Cases, EvaluateError> {
 }
 
 /// The rankings by name.
-fn rows(measured: &Measured) -> [(String, &Row); 5] {
+fn rows(measured: &Measured) -> [(String, &Row); 6] {
     [
         ("learned patterns".to_owned(), &measured.patterns),
         (format!("the {KEPT} most frequent"), &measured.kept),
+        ("with declarations".to_owned(), &measured.with_declarations),
         ("trigrams".to_owned(), &measured.trigrams),
         ("chance".to_owned(), &measured.chance),
         ("chance among statements".to_owned(), &measured.chance_of_statements),
@@ -118,15 +134,17 @@ fn names() -> Vec<String> {
 fn as_text(look: &Look, source: &str, measured: &Measured) -> String {
     let learned = measured.learned;
     let mut said = format!(
-        "{source}\nlearned from {} fixes, of which {} taught something: {} patterns, {} broken forms\nleak rate {:.4} ({} of {} \
+        "{source}\nlearned from {} fixes, of which {} taught something: {} patterns, {} broken forms; {} patterns of \
+         declarations\nleak rate {:.4} ({} of {} \
          patterns)\nasked about {} fixes; passed over {} that the learning part has, {} that cannot be read\n\n",
         learned.fixes,
         learned.telling,
         learned.patterns,
         learned.forms,
-        learned.leaks as f64 / learned.patterns.max(1) as f64,
+        learned.declarations,
+        learned.leak_rate(),
         learned.leaks,
-        learned.patterns,
+        learned.patterns + learned.declarations,
         measured.chance.all.cases,
         measured.shared,
         measured.unread,
@@ -177,8 +195,9 @@ fn as_json(measured: &[(String, Measured)]) -> Value {
             "telling": learned.telling,
             "patterns": learned.patterns,
             "forms": learned.forms,
+            "declarations": learned.declarations,
             "leaks": learned.leaks,
-            "leak_rate": learned.leaks as f64 / learned.patterns.max(1) as f64,
+            "leak_rate": learned.leak_rate(),
             "asked": measured.chance.all.cases,
             "shared": measured.shared,
             "unread": measured.unread,

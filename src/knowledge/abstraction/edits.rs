@@ -1,7 +1,8 @@
 //! From an edit of a file to pairs of forms, from the smallest site that changed up to the statement, at each detail.
 
 use super::classify::classify;
-use super::kinds::{BLOCK, STATEMENT};
+use super::heads::is_head;
+use super::kinds::{BLOCK, HEAD, STATEMENT};
 use super::marks::Marks;
 use super::pieces::{Piece, pieces};
 use super::sites::is_site;
@@ -10,6 +11,7 @@ use super::{Detail, LearnedEdit, is_bracket, says_something};
 use crate::domain::LineRange;
 use crate::knowledge::form::{Form, Placeholder, Token};
 use crate::knowledge::gate;
+use crate::knowledge::pattern::EditKind;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::{NodeIndex, Parsers};
 
@@ -53,7 +55,10 @@ pub fn edits(parsers: &mut Parsers, language: Language, before: &[u8], after: &[
                 if gate::admit_pair(language.name(), &broken, &fixed).is_err() {
                     continue;
                 }
-                let edit = classify(&broken, &fixed, pair.change);
+                let edit = match old.is(pair.old, HEAD) {
+                    true => EditKind::WrongDeclaration,
+                    false => classify(&broken, &fixed, pair.change),
+                };
                 let node = &before.nodes[at(piece)];
                 let lines = LineRange::new(node.row + 1, node.end_row + 1);
                 learned.push(LearnedEdit { broken, fixed, edit, detail, lines, hunk });
@@ -65,7 +70,7 @@ pub fn edits(parsers: &mut Parsers, language: Language, before: &[u8], after: &[
 
 /// The statement that a node is or stands in.
 fn statement(marks: &Marks<'_, '_>, node: NodeIndex) -> NodeIndex {
-    let is_statement = |node: &NodeIndex| marks.is(*node, STATEMENT);
+    let is_statement = |node: &NodeIndex| marks.is(*node, STATEMENT | HEAD);
     std::iter::successors(Some(node), |&node| marks.parent(node)).take(MAX_STEPS).find(is_statement).unwrap_or(node)
 }
 
@@ -112,8 +117,9 @@ fn ladder(old: &Marks<'_, '_>, new: &Marks<'_, '_>, mut left: NodeIndex, mut rig
         if !is_alike || old.is(left, BLOCK) {
             break;
         }
-        let is_last = old.is(left, STATEMENT);
-        if is_site(old, left) && is_site(new, right) {
+        let is_last = old.is(left, STATEMENT | HEAD);
+        let are = |is: fn(&Marks<'_, '_>, NodeIndex) -> bool| is(old, left) && is(new, right);
+        if are(is_site) || are(is_head) {
             // Of many, the two smallest and the statement.
             if rungs.len() == MAX_RUNGS {
                 rungs.pop();

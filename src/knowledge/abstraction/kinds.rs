@@ -14,7 +14,7 @@ pub(super) type Bits = u32;
 pub(super) const COMMENT: Bits = 1;
 /// One STRING, whatever is in it.
 pub(super) const STRING: Bits = 1 << 1;
-/// One NUMBER.
+/// One NUMBER. A character by itself is one, too: it is compared by its value, as a string often must not be.
 pub(super) const NUMBER: Bits = 1 << 2;
 /// May be a site, and an EXPRESSION where it stands in another.
 pub(super) const EXPRESSION: Bits = 1 << 3;
@@ -44,6 +44,12 @@ pub(super) const DECLARATION: Bits = 1 << 14;
 pub(super) const TYPE_NAME: Bits = 1 << 15;
 /// Nothing but brackets around what is a site itself.
 pub(super) const BRACKETS: Bits = 1 << 16;
+/// Its head is a site: it declares something.
+pub(super) const HEAD: Bits = 1 << 17;
+/// A head that names a path.
+pub(super) const IMPORT: Bits = 1 << 19;
+/// Stands before what is declared, and is a site by itself.
+pub(super) const ANNOTATION: Bits = 1 << 18;
 
 /// Bits with the names of the kinds that have them, one space between.
 type Table = &'static [(Bits, &'static str)];
@@ -56,8 +62,8 @@ const ALL: Table = &[
     ),
     (
         STRING,
-        "string string_literal raw_string_literal char_literal character_literal template_string \
-         interpreted_string_literal rune_literal encapsed_string heredoc nowdoc heredoc_beginning character \
+        "string string_literal raw_string_literal template_string \
+         interpreted_string_literal encapsed_string heredoc nowdoc heredoc_beginning character \
          regex verbatim_string_literal interpolated_string_expression string_array symbol_array simple_symbol \
          delimited_symbol bare_string bare_symbol chained_string jsx_text html_character_reference \
          system_lib_string ansi_c_string translated_string raw_string concatenation extglob_pattern \
@@ -69,7 +75,7 @@ const ALL: Table = &[
         "integer float number integer_literal float_literal int_literal imaginary_literal number_literal \
          decimal_integer_literal hex_integer_literal octal_integer_literal binary_integer_literal \
          decimal_floating_point_literal hex_floating_point_literal real_literal rational complex \
-         negative_literal user_defined_literal file_descriptor",
+         negative_literal user_defined_literal file_descriptor char_literal character_literal rune_literal",
     ),
     (
         EXPRESSION,
@@ -206,6 +212,23 @@ const ALL: Table = &[
          interface_declaration enum_declaration local_function_statement labeled_statement const_declaration \
          type_declaration declaration_list global_statement nonlocal_statement",
     ),
+    (
+        HEAD,
+        "import_declaration package_declaration class_declaration interface_declaration enum_declaration \
+         annotation_type_declaration record_declaration method_declaration constructor_declaration \
+         field_declaration constant_declaration annotation marker_annotation import_statement \
+         import_from_statement using_directive namespace_use_declaration use_declaration preproc_include \
+         class_definition function_definition function_item struct_item enum_item trait_item impl_item \
+         const_item static_item mod_item function_declaration method_definition property_declaration \
+         struct_declaration namespace_definition decorator attribute_item const_declaration type_spec \
+         class_specifier struct_specifier",
+    ),
+    (
+        IMPORT,
+        "import_declaration package_declaration import_statement import_from_statement using_directive \
+         namespace_use_declaration use_declaration",
+    ),
+    (ANNOTATION, "annotation marker_annotation attribute_item decorator attribute_list"),
     (
         TYPE_NAME,
         "type_identifier constant predefined_type primitive_type void_type integral_type floating_point_type \

@@ -5,8 +5,8 @@
 
 use super::Detail;
 use super::kinds::{
-    ARGS, BLOCK, Bits, CALL, COMMENT, EXPRESSION, FUNCTION, ITEM, Kinds, LIST, MEMBER, NUMBER, STATEMENT, STRING, THIN,
-    TYPE, TYPE_NAME,
+    ARGS, BLOCK, Bits, CALL, COMMENT, EXPRESSION, FUNCTION, HEAD, IMPORT, ITEM, Kinds, LIST, MEMBER, NUMBER, STATEMENT,
+    STRING, THIN, TYPE, TYPE_NAME,
 };
 use super::vocabulary::{Kept, Name, Tokens, Vocabulary, digest, mix};
 use crate::knowledge::form::Placeholder;
@@ -206,7 +206,8 @@ impl<'s, 'a> Marks<'s, 'a> {
         let text = if this.end - this.start <= 64 { self.source.text(this) } else { "" };
         let is_kept = |name: &Name| {
             name.everywhere
-                || name.called && (role == Placeholder::FunctionName || self.is_last_name(node))
+                || name.called
+                    && (role == Placeholder::FunctionName || self.is_last_name(node) && !self.is_imported(node))
                 || name.in_paths && self.is_in_path(node)
         };
         self.vocabulary.name(text).filter(is_kept).map_or(Mark::Hole(role), |name| Mark::Kept(name.kept))
@@ -214,6 +215,12 @@ impl<'s, 'a> Marks<'s, 'a> {
 
     fn is_in_path(&self, node: NodeIndex) -> bool {
         self.parent(node).is_some_and(|parent| self.is(parent, MEMBER | CALL))
+    }
+
+    /// Whether a name is in the path that a head names: nothing is called there.
+    fn is_imported(&self, node: NodeIndex) -> bool {
+        let up = std::iter::successors(self.parent(node), |&node| self.parent(node));
+        up.take(STEPS).find(|&node| !self.is(node, MEMBER)).is_some_and(|node| self.is(node, IMPORT))
     }
 
     /// Whether a name is the last of a member access.
@@ -279,7 +286,12 @@ impl<'s, 'a> Marks<'s, 'a> {
             return (is_body && (outline || weight > TOLD_BLOCK)).then_some(Placeholder::Body);
         }
         if bits & ARGS != 0 {
-            let most = if outline { OUTLINED_ARGS } else { TOLD_ARGS };
+            let most = match outline {
+                // Of a function's head only whether it has parameters.
+                true if above & HEAD != 0 => 2,
+                true => OUTLINED_ARGS,
+                false => TOLD_ARGS,
+            };
             return (weight > most).then_some(Placeholder::Args);
         }
         if bits & EXPRESSION == 0 || bits & ITEM != 0 {

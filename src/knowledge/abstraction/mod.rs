@@ -10,6 +10,7 @@
 
 mod classify;
 mod edits;
+mod heads;
 mod kinds;
 mod marks;
 mod pieces;
@@ -20,7 +21,7 @@ mod walk;
 
 pub use edits::edits;
 pub use places::Places;
-pub use sites::{Site, sites};
+pub use sites::{Site, SiteKind, sites};
 pub use walk::form_digest;
 
 use super::form::{Form, Token};

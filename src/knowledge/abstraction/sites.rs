@@ -1,5 +1,6 @@
 //! The places of a file that have a form: what a pattern can be held against.
 
+use super::heads::is_head;
 use super::kinds::{BLOCK, BRACKETS, EXPRESSION, ITEM, STATEMENT};
 use super::marks::{Mark, Marks};
 use super::walk::{Digest, Numbers, site_digest, write};
@@ -8,17 +9,27 @@ use crate::domain::LineRange;
 use crate::knowledge::form::Form;
 use crate::provider::builtin::source::{NodeIndex, Source};
 
+/// What stands at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SiteKind {
+    /// A statement or an expression.
+    Code,
+    /// What declares something, without its body.
+    Head,
+}
+
 /// A place of a file at one level of detail.
 pub struct Site<'m> {
     marks: &'m Marks<'m, 'm>,
     pub node: NodeIndex,
+    pub kind: SiteKind,
     pub detail: Detail,
     /// [`super::form_digest`] of its form. Forms that differ may have the same in a file that was made for it: whoever
     /// reports something compares [`Site::form`].
     pub digest: u64,
     /// Of its form.
     pub tokens: usize,
-    /// From its start to where its first block begins.
+    /// From its first token to where its first block begins.
     pub lines: LineRange,
 }
 
@@ -42,15 +53,16 @@ pub fn sites(source: &Source<'_>, within: Option<&[LineRange]>, each: &mut dyn F
             at = node.end_index as usize;
             continue;
         }
-        if is_site(&marks, at) {
+        if let Some(kind) = kind(&marks, at) {
             let mut before = None;
             for detail in Detail::ALL {
-                let Some(Digest { digest, tokens, head }) = site_digest(&marks, at, detail, &mut numbers) else {
+                let Some(Digest { digest, tokens, first, head }) = site_digest(&marks, at, detail, &mut numbers) else {
                     continue;
                 };
-                let lines = LineRange::new(node.row + 1, (source.nodes[head].end_row + 1).max(node.row + 1));
+                let start = source.nodes[first].row + 1;
+                let lines = LineRange::new(start, (source.nodes[head].end_row + 1).max(start));
                 if tokens >= MIN_TOKENS && before != Some(digest) && is_wanted(lines) {
-                    each(&Site { marks: &marks, node: at, detail, digest, tokens, lines });
+                    each(&Site { marks: &marks, node: at, kind, detail, digest, tokens, lines });
                 }
                 before = Some(digest);
             }
@@ -59,7 +71,16 @@ pub fn sites(source: &Source<'_>, within: Option<&[LineRange]>, each: &mut dyn F
     }
 }
 
-/// Whether forms are made of a node: a statement or an expression that was understood, with what is around it.
+/// Whether forms are made of a node, and as what.
+fn kind(marks: &Marks<'_, '_>, node: NodeIndex) -> Option<SiteKind> {
+    match () {
+        () if is_site(marks, node) => Some(SiteKind::Code),
+        () if is_head(marks, node) => Some(SiteKind::Head),
+        () => None,
+    }
+}
+
+/// Whether a node is code with a form: a statement or an expression that was understood, with what is around it.
 pub(super) fn is_site(marks: &Marks<'_, '_>, node: NodeIndex) -> bool {
     let bits = marks.bits(node);
     bits & (EXPRESSION | STATEMENT) != 0

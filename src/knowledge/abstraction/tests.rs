@@ -167,6 +167,56 @@ fn edits_teach(#[case] language: Language, #[case] before: &str, #[case] after: 
 }
 
 #[rstest]
+#[case::moved(
+    Java,
+    "import a.b.C;",
+    "import a.b.d.C;",
+    "import VARIABLE . VARIABLE_2 . VARIABLE_3 ; => import VARIABLE . VARIABLE_2 . VARIABLE_4 . VARIABLE_3 ;"
+)]
+#[case::a_known_name(
+    Java,
+    "import java.util.Date;",
+    "import java.time.Instant;",
+    "import java . util . Date ; => import java . VARIABLE . Instant ;"
+)]
+#[case::without_annotations(
+    Java,
+    "class A { @Deprecated\nprivate int a; }",
+    "class A { @Deprecated\nprivate final int a; }",
+    "private int VARIABLE ; => private final int VARIABLE ;"
+)]
+#[case::without_the_body(
+    Java,
+    "class A { void f(int a) { g(); } }",
+    "class A { public void f(int a) { g(); } }",
+    "void FUNCTION_NAME ( int VARIABLE ) BODY => public void FUNCTION_NAME ( int VARIABLE ) BODY"
+)]
+#[case(
+    Python,
+    "def f(a):\n    return a\n",
+    "async def f(a):\n    return a\n",
+    "def FUNCTION_NAME ( VARIABLE ) : BODY => async def FUNCTION_NAME ( VARIABLE ) : BODY"
+)]
+#[case(Rust, "fn f() { g(); }", "pub fn f() { g(); }", "fn FUNCTION_NAME ( ) BODY => pub fn FUNCTION_NAME ( ) BODY")]
+fn heads_teach(#[case] language: Language, #[case] before: &str, #[case] after: &str, #[case] expected: &str) {
+    let learned = learned(language, before, after);
+    assert!(learned.contains(&format!("wrong_declaration: {expected}")), "{learned:#?}");
+}
+
+#[test]
+fn a_head_stands_on_the_line_of_its_first_word_and_is_no_code() {
+    let code = "class A {\n  @Deprecated\n  void f() {\n    a = b + c;\n  }\n}\n";
+    let source = Parsers::default().parse("", Java, code.as_bytes()).expect("parses");
+    let mut heads = Vec::new();
+    sites(&source, None, &mut |site| {
+        if site.kind == SiteKind::Head && site.form().to_string().starts_with("void") {
+            heads.push((site.lines, site.form().to_string()));
+        }
+    });
+    assert_eq!(heads, [(LineRange::new(3, 3), "void FUNCTION_NAME ( ) BODY".to_owned())]);
+}
+
+#[rstest]
 #[case::layout(Java, "a = g( b,c );", "a = g(b,\n  c);")]
 #[case::a_comment(Java, "a = g(b); // one", "a = g(b); /* two */")]
 #[case::a_name(Python, "a = b", "a = c")]

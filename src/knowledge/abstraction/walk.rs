@@ -1,6 +1,7 @@
 //! From a node to its form: the tokens in order, placeholders numbered by their first appearance.
 
 use super::Detail;
+use super::heads::{Aside, aside, is_head};
 use super::marks::{Mark, Marks};
 use super::vocabulary::{digest, mix};
 use crate::knowledge::form::{Form, MAX_TOKENS, Placeholder, Token};
@@ -68,13 +69,20 @@ fn tokens(
 ) -> bool {
     let nodes = &marks.source.nodes;
     let end = nodes[site].end_index as usize;
+    let in_head = is_head(marks, site);
     let mut at = site;
     while at < end {
         let after = nodes[at].end_index as usize;
-        let fold = match () {
-            () if untold.contains(&marks.ident(at)) => Some(Placeholder::Expression),
-            () if at == site => None,
-            () => marks.fold(at, detail),
+        let aside = if in_head && at != site { aside(marks, at) } else { None };
+        let fold = match aside {
+            Some(Aside::Skipped) => {
+                at = after;
+                continue;
+            }
+            Some(Aside::Folded(kind)) => Some(kind),
+            None if untold.contains(&marks.ident(at)) => Some(Placeholder::Expression),
+            None if at == site => None,
+            None => marks.fold(at, detail),
         };
         let (go_on, next) = match (fold, marks.mark(at)) {
             (Some(Placeholder::Args), _) => (args(marks, at, each), after),
@@ -112,6 +120,8 @@ fn args(marks: &Marks<'_, '_>, node: NodeIndex, each: &mut impl FnMut(Seen, Node
 pub(super) struct Digest {
     pub digest: u64,
     pub tokens: usize,
+    /// The node that the first token stands for.
+    pub first: NodeIndex,
     /// The node that the last token before the first BODY stands for: what is said of the site is said up to there.
     pub head: NodeIndex,
 }
@@ -128,9 +138,12 @@ pub(super) fn site_digest(
     numbers: &mut Numbers,
 ) -> Option<Digest> {
     numbers.clear();
-    let mut found = Digest { digest: 0, tokens: 0, head: site };
+    let mut found = Digest { digest: 0, tokens: 0, first: site, head: site };
     let mut in_head = true;
     let is_whole = tokens(marks, site, detail, &[], &mut |token, node| {
+        if found.tokens == 0 {
+            found.first = node;
+        }
         found.tokens += 1;
         if found.tokens > MAX_TOKENS {
             return false;

@@ -24,8 +24,9 @@ use std::sync::Mutex;
 use self::change::Change;
 use super::document::{Document, MOST_BYTES, Unread, VERSION};
 use super::error::KnowledgeError;
+use super::matcher::is_wrong_import;
 use super::metrics::{self, Event};
-use super::pattern::Pattern;
+use super::pattern::{EditKind, Pattern};
 use super::{base, gate, group};
 use crate::domain::{MuteAction, PatternId, Time};
 use crate::provider::builtin::language::Language;
@@ -54,6 +55,12 @@ impl Drop for Held {
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }
+}
+
+/// Of declarations only those are kept that may become hints: the others would fill the store.
+fn is_of_use(observation: &Observation) -> bool {
+    observation.edit != EditKind::WrongDeclaration
+        || is_wrong_import(observation.language.name(), &observation.broken, &observation.fixed)
 }
 
 impl Cache {
@@ -102,7 +109,7 @@ impl Cache {
     pub fn learn(&self, observations: &[Observation], now: Time) -> Result<Learned, KnowledgeError> {
         let mut learned = Learned::default();
         let mut admitted = Vec::with_capacity(observations.len());
-        for observation in observations {
+        for observation in observations.iter().filter(|observation| is_of_use(observation)) {
             match gate::admit_pair(observation.language.name(), &observation.broken, &observation.fixed) {
                 Ok(()) => admitted.push(observation),
                 Err(_) => learned.refused += 1,

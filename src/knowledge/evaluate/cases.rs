@@ -1,17 +1,21 @@
-//! Where one-line fixes come from: a folder of tasks with their solutions, or the history of a repository.
+//! Where one-line fixes come from: a folder of tasks with their solutions, the history of a repository, or two folders of
+//! files before and after.
 //!
 //! Invariants: cases are in the order of time, as far as the source tells; only what names them is held, a case's text
 //! is read when it is asked for. Nothing that is read is written anywhere.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::EvaluateError;
+use super::file::tokens;
 use crate::git::Repo;
 use crate::knowledge::mine::{MAX_FILES, is_fix};
 use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::Parsers;
 
 /// Larger files are no cases, in bytes: nobody wrote them by hand.
 const MAX_BYTES: u64 = 1 << 20;
@@ -31,16 +35,16 @@ pub struct Case {
 /// What names a case.
 #[derive(Debug, Clone)]
 enum Place {
-    Task { task: PathBuf, solution: PathBuf },
-    Fix { path: String, before: String, after: String, line: u32 },
+    Task { task: PathBuf, solution: PathBuf, language: Language },
+    Fix { repo: usize, path: String, before: String, after: String, line: u32 },
+    Pair { before: PathBuf, line: u32, fixed: Vec<u8> },
 }
 
 /// The cases of a source, oldest first, and where the later part begins.
 pub struct Cases {
     places: Vec<Place>,
     split: usize,
-    language: Language,
-    repo: Option<Mutex<Repo>>,
+    repos: Vec<Mutex<Repo>>,
 }
 
 /// Which part of a source is asked about.
@@ -67,11 +71,11 @@ impl Cases {
             starts.push(places.len());
             for name in numbered(&dataset.join("Tasks"))? {
                 let (task, solution) = (dataset.join("Tasks").join(&name), dataset.join("Solutions").join(&name));
-                places.push(Place::Task { task, solution });
+                places.push(Place::Task { task, solution, language });
             }
         }
         let last = starts.last().copied().filter(|start| *start > 0);
-        Self { places, split: 0, language, repo: None }.divided(last, part, folder)
+        Self { places, split: 0, repos: Vec::new() }.divided(last, part, folder)
     }
 
     /// The fixes of one line in a repository's history up to `tip`: commits that say they fix something, and of their
@@ -88,13 +92,43 @@ impl Cases {
                 let [hunk] = change.hunks.as_slice() else { continue };
                 if hunk.place.old_lines == 1 && hunk.place.new_lines == 1 {
                     let (before, after) = (parent.clone(), ancestor.commit.clone());
-                    places.push(Place::Fix { path: change.path, before, after, line: hunk.place.old_start });
+                    let (repo, line) = (0, hunk.place.old_start);
+                    places.push(Place::Fix { repo, path: change.path, before, after, line });
                 }
             }
         }
         places.reverse();
         let root = repo.root();
-        Self { places, split: 0, language: Language::Java, repo: Some(Mutex::new(repo)) }.divided(None, part, &root)
+        Self { places, split: 0, repos: vec![Mutex::new(repo)] }.divided(None, part, &root)
+    }
+
+    /// All that some sources have to learn from, and to ask about the files of two folders: of those that have one name in
+    /// both, the pairs whose code differs in one line.
+    pub fn of_pairs(sources: Vec<Self>, broken: &Path, fixed: &Path) -> Result<Self, EvaluateError> {
+        let mut all = Self { places: Vec::new(), split: 0, repos: Vec::new() };
+        for source in sources {
+            let first = all.repos.len();
+            all.repos.extend(source.repos);
+            all.places.extend(source.places.into_iter().map(|place| match place {
+                Place::Fix { repo, path, before, after, line } => {
+                    Place::Fix { repo: first + repo, path, before, after, line }
+                }
+                other => other,
+            }));
+        }
+        all.split = all.places.len();
+        let mut parsers = Parsers::default();
+        for name in numbered(broken)? {
+            let before = broken.join(&name);
+            let (Some(old), Some(new)) = (bounded(&before), bounded(&fixed.join(&name))) else { continue };
+            if let Some((line, fixed)) = one_line(&mut parsers, &name, &old, &new) {
+                all.places.push(Place::Pair { before, line, fixed });
+            }
+        }
+        if all.split == all.places.len() {
+            return Err(EvaluateError::TooFew { source_path: broken.to_owned(), cases: 0 });
+        }
+        Ok(all)
     }
 
     fn divided(mut self, last: Option<usize>, part: Part, source: &Path) -> Result<Self, EvaluateError> {
@@ -126,9 +160,14 @@ impl Cases {
     /// A case; none if it is not what it should be: no such line, too large, of no language.
     pub fn read(&self, number: usize) -> Option<Case> {
         match self.places.get(number)? {
-            Place::Task { task, solution } => read_task(&bounded(task)?, &bounded(solution)?, self.language),
-            Place::Fix { path, before, after, line } => {
-                let repo = self.repo.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+            Place::Task { task, solution, language } => read_task(&bounded(task)?, &bounded(solution)?, *language),
+            Place::Pair { before, line, fixed } => {
+                let text = bounded(before)?;
+                let language = Language::detect(before.to_str()?, &text)?;
+                replaced(&text, *line, fixed, language)
+            }
+            Place::Fix { repo, path, before, after, line } => {
+                let repo = self.repos.get(*repo)?.lock().unwrap_or_else(PoisonError::into_inner);
                 let text = |commit: &str| repo.file_at(commit, path).ok().flatten();
                 let (before, after) = (text(before)?, text(after)?);
                 let language = Language::detect(path, &before).filter(|_| before.len() as u64 <= MAX_BYTES)?;
@@ -149,6 +188,11 @@ fn read_task(task: &[u8], solution: &[u8], language: Language) -> Option<Case> {
     let (fixed, rest) = task.split_at(memchr::memchr(b'\n', task)?);
     let before = &rest[1..];
     let before = before.strip_prefix(b"\n").or_else(|| before.strip_prefix(b"\r\n"))?;
+    replaced(before, line, fixed, language)
+}
+
+/// The case of a file one line of which is replaced.
+fn replaced(before: &[u8], line: u32, fixed: &[u8], language: Language) -> Option<Case> {
     let mut start = 0;
     for _ in 1..line {
         start += memchr::memchr(b'\n', before.get(start..)?)? + 1;
@@ -158,6 +202,27 @@ fn read_task(task: &[u8], solution: &[u8], language: Language) -> Option<Case> {
     let indent = old.len() - old.trim_ascii_start().len();
     let after = [&before[..start + indent], fixed.trim_ascii(), &before[end..]].concat();
     Some(Case { language, before: before.to_vec(), after, line }).filter(|_| !old.trim_ascii().is_empty())
+}
+
+/// The line whose code differs between two files, counted from 1 in the first, and its text in the second. Blank lines,
+/// comments and layout are no difference.
+fn one_line(parsers: &mut Parsers, name: &str, before: &[u8], after: &[u8]) -> Option<(u32, Vec<u8>)> {
+    let language = Language::detect(name, before)?;
+    let mut lines = |text: &[u8]| -> Option<Vec<(u32, Vec<u8>)>> {
+        let source = parsers.parse("", language, text).ok()?;
+        let mut lines = BTreeMap::<u32, Vec<u8>>::new();
+        for (line, token) in tokens(&source) {
+            let code = lines.entry(line).or_default();
+            code.extend(token);
+            code.push(b' ');
+        }
+        Some(lines.into_iter().collect())
+    };
+    let (old, new) = (lines(before)?, lines(after)?);
+    let mut differ = old.iter().zip(&new).filter(|((_, was), (_, is))| was != is);
+    let (&(line, _), &(fixed, _)) = differ.next()?;
+    let is_one = old.len() == new.len() && differ.next().is_none();
+    is_one.then(|| after.split(|byte| *byte == b'\n').nth(fixed as usize - 1).map(|text| (line, text.to_vec())))?
 }
 
 /// The folders that have tasks: this one, or those in it or in its `Datasets`, by number.
@@ -227,5 +292,29 @@ mod tests {
             Cases::of_folder(&folder.path().join("Datasets/Dataset10"), Language::Java, Part::Test).expect("cases");
         assert_eq!((one.earlier(), one.later()), (0..8, 8..10));
         assert!(one.read(9).is_some_and(|case| case.after == b"b();\n"));
+    }
+
+    #[test]
+    fn pairs_are_those_whose_code_differs_in_one_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pairs = [
+            ("one.py", "# a\na = 1\nb = a\n", "a = 1\n\nb = a + 1  # c\n"),
+            ("two.py", "a = 1\nb = 2\n", "a = 2\nb = 3\n"),
+            ("more.py", "a = 1\n", "a = 1\nb = 2\n"),
+            ("same.py", "a = 1\n", "a = 1 # b\n"),
+        ];
+        for side in ["broken", "fixed"] {
+            fs::create_dir(folder.path().join(side)).expect("a folder");
+        }
+        for (name, before, after) in pairs {
+            fs::write(folder.path().join("broken").join(name), before).expect("a file");
+            fs::write(folder.path().join("fixed").join(name), after).expect("a file");
+        }
+        let [broken, fixed] = ["broken", "fixed"].map(|side| folder.path().join(side));
+        let cases = Cases::of_pairs(Vec::new(), &broken, &fixed).expect("cases");
+        let case = cases.read(0).expect("a case");
+        assert_eq!((cases.later(), case.language, case.line), (0..1, Language::Python, 3));
+        assert_eq!(String::from_utf8_lossy(&case.after), "# a\na = 1\nb = a + 1  # c\n");
+        assert!(Cases::of_pairs(Vec::new(), &fixed, &fixed).is_err(), "none differs");
     }
 }

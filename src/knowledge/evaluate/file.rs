@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ngram::NumberMap;
-use crate::knowledge::abstraction::sites;
+use crate::knowledge::abstraction::{Detail, SiteKind, sites};
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::{KindSet, Source};
 
@@ -46,11 +46,15 @@ pub fn code_lines(source: &Source<'_>) -> Vec<u32> {
     lines
 }
 
-/// The lines on which a statement or an expression begins that has a form, in order. What is on the others is no pattern's
-/// to tell: imports, packages, heads of classes and functions, fields without a value, brackets.
+/// The lines on which a statement or an expression begins that has a form, in order. On the others are imports,
+/// packages, heads of classes and functions, fields without a value, brackets.
 pub fn statement_lines(source: &Source<'_>) -> Vec<u32> {
     let mut lines = Vec::new();
-    sites(source, None, &mut |site| lines.push(site.lines.start));
+    sites(source, None, &mut |site| {
+        if site.kind == SiteKind::Code {
+            lines.push(site.lines.start);
+        }
+    });
     lines.sort_unstable();
     lines.dedup();
     lines
@@ -62,15 +66,31 @@ pub fn key(language: Language, digest: u64) -> u64 {
     digest ^ name.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// By line the forms that begin on it, of those that have a number; each once, in order.
+/// Numbers that [`forms`] gives beside those of forms: of what kind a site is, at what detail, and in how many places of the
+/// file its form stands.
+pub const SHARED: usize = 2 * Detail::ALL.len() * (MOST_TOLD as usize + 1);
+/// Places by powers of two; from 128 on they are as many.
+const MOST_TOLD: u32 = 7;
+
+/// By line the forms that begin on it, of those that have a number; each once, in order. With each comes the number that
+/// all forms like it share: what stands once in a file tells more than what stands everywhere.
 pub fn forms(source: &Source<'_>, numbers: &NumberMap<u64, FormNumber>) -> BTreeMap<u32, Vec<FormNumber>> {
-    let mut lines: BTreeMap<u32, Vec<FormNumber>> = BTreeMap::new();
+    let mut found: Vec<(u32, FormNumber, usize)> = Vec::new();
+    let mut places: NumberMap<FormNumber, u32> = NumberMap::default();
     let of_language = key(source.language, 0);
     sites(source, None, &mut |site| {
         if let Some(number) = numbers.get(&(site.digest ^ of_language)) {
-            lines.entry(site.lines.start).or_default().push(*number);
+            let class = site.kind as usize * Detail::ALL.len() + site.detail as usize;
+            found.push((site.lines.start, *number, class));
+            *places.entry(*number).or_default() += 1;
         }
     });
+    let mut lines: BTreeMap<u32, Vec<FormNumber>> = BTreeMap::new();
+    for (line, number, class) in found {
+        let told = places.get(&number).map_or(0, |places| places.ilog2().min(MOST_TOLD));
+        let shared = numbers.len() + class * (MOST_TOLD as usize + 1) + told as usize;
+        lines.entry(line).or_default().extend([number, shared as FormNumber]);
+    }
     for forms in lines.values_mut() {
         forms.sort_unstable();
         forms.dedup();

@@ -9,10 +9,10 @@
 //! - *trigrams*: the lines that surprise a model of three tokens most, trained on the files of the learning part;
 //! - *1,000 patterns*: only as many as a language's store keeps, the most frequent ones.
 //!
-//! A pattern is about statements and expressions. Of public fixes of one line many are none of them: imports, packages,
-//! heads of classes and functions. So all figures are told of all fixes and of those of statements, where a stricter
-//! chance stands beside: five of the lines on which a statement or an expression begins. And a small file cannot tell much:
-//! of twenty lines chance has a quarter. So those of statements are told by size of file as well.
+//! Of public fixes of one line almost half are of declarations: imports, packages, heads of classes and functions, fields.
+//! So all figures are told of all fixes and of those of statements, where a stricter chance stands beside: five of the
+//! lines on which a statement or an expression begins. And a small file cannot tell much: of twenty lines chance has a
+//! quarter. So those of statements are told by size of file as well.
 //!
 //! Invariants: nothing of the later part is learned from; a later case is passed over when its file before or after, or its
 //! pair of lines, is in the earlier part; equal sources give equal figures.
@@ -28,12 +28,13 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use self::cases::{Case, Cases};
-use self::file::{FormNumber, code_lines, forms, key, statement_lines, tokens};
+use self::file::{FormNumber, SHARED, code_lines, forms, key, statement_lines, tokens};
 use self::ngram::{NumberMap, Trigrams};
 use self::weigh::Weights;
-use super::abstraction::{edits, form_digest};
+use super::abstraction::{LearnedEdit, edits, form_digest};
 use super::form::{Form, Token};
 use super::gate;
+use super::pattern::EditKind;
 use crate::domain::PatternId;
 use crate::git::GitError;
 use crate::provider::builtin::language::Language;
@@ -122,11 +123,20 @@ pub struct Learned {
     /// Fixes that were read, and of these those that taught something.
     pub fixes: usize,
     pub telling: usize,
+    /// Of statements and expressions.
     pub patterns: usize,
-    /// Different broken forms.
+    pub declarations: usize,
+    /// Different broken forms of these of statements and expressions.
     pub forms: usize,
     /// Patterns with a token that is neither the language's, nor a placeholder, nor in the list.
     pub leaks: usize,
+}
+
+impl Learned {
+    /// 0 to 1.
+    pub fn leak_rate(&self) -> f64 {
+        self.leaks as f64 / (self.patterns + self.declarations).max(1) as f64
+    }
 }
 
 /// What was measured of one source.
@@ -137,8 +147,12 @@ pub struct Measured {
     pub shared: usize,
     /// Later cases that are none: their file cannot be parsed, or the line has no code.
     pub unread: usize,
+    /// Of statements and expressions: what reviews raise.
     pub patterns: Row,
+    /// The most frequent of these.
     pub kept: Row,
+    /// With what was learned of declarations.
+    pub with_declarations: Row,
     pub trigrams: Row,
     pub chance: Row,
     /// Five of the lines on which a statement or an expression begins.
@@ -150,12 +164,14 @@ pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)
     let earlier = spread(cases.earlier(), plan.learn);
     let later = spread(cases.later(), plan.ask);
     let (book, seen) = Book::learn(cases, &earlier, progress);
-    let mut all = Known::new(&book.patterns);
-    let mut kept = Known::new(&book.patterns[..KEPT.min(book.patterns.len())]);
-    let (patterns, forms) = (book.patterns.len(), all.numbers.len());
-    let learned = Learned { fixes: earlier.len(), patterns, forms, ..book.learned };
+    let mut with_declarations = Known::new(&book.patterns);
+    let statements = || book.patterns.iter().filter(|pattern| pattern.edit != EditKind::WrongDeclaration);
+    let (mut all, mut kept) = (Known::new(statements()), Known::new(statements().take(KEPT)));
+    let (patterns, forms) = (statements().count(), all.numbers.len());
+    let declarations = book.patterns.len() - patterns;
+    let learned = Learned { fixes: earlier.len(), patterns, forms, declarations, ..book.learned };
     drop(book);
-    weigh(cases, &earlier, &mut [&mut all, &mut kept], progress);
+    weigh(cases, &earlier, &mut [&mut all, &mut kept, &mut with_declarations], progress);
     let files: Vec<usize> = spread(0..earlier.len(), plan.trigram_files).into_iter().map(|at| earlier[at]).collect();
     let trigrams = train(cases, &files, progress);
 
@@ -165,21 +181,25 @@ pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)
         unread: 0,
         patterns: Row::default(),
         kept: Row::default(),
+        with_declarations: Row::default(),
         trigrams: Row::default(),
         chance: Row::default(),
         chance_of_statements: Row::default(),
     };
     let mut asked = 0;
-    let ask = |parsers: &mut Parsers, case: Case| asked_about(parsers, &case, &seen, [&all, &kept], &trigrams);
+    let ask = |parsers: &mut Parsers, case: Case| {
+        asked_about(parsers, &case, &seen, [&all, &kept, &with_declarations], &trigrams)
+    };
     in_order(cases, &later, &ask, &mut |answer| {
         match answer {
             Answer::Shared => measured.shared += 1,
             Answer::Unread => measured.unread += 1,
-            Answer::Asked { asked, statements, patterns, kept, trigrams } => {
+            Answer::Asked { asked, statements, patterns: [patterns, kept, with_declarations], trigrams } => {
                 let hit = |is_hit: bool| f64::from(u8::from(is_hit));
                 let five_of = |lines: usize| (PLACES as f64 / lines as f64).min(1.0);
                 measured.patterns.add(asked, hit(patterns));
                 measured.kept.add(asked, hit(kept));
+                measured.with_declarations.add(asked, hit(with_declarations));
                 measured.trigrams.add(asked, hit(trigrams));
                 measured.chance.add(asked, five_of(asked.lines));
                 let blind = if asked.is_statement { five_of(statements) } else { 0.0 };
@@ -251,6 +271,7 @@ fn hash(bytes: &[u8]) -> u64 {
 struct Pattern {
     language: Language,
     broken: Form,
+    edit: EditKind,
     fixes: u32,
 }
 
@@ -262,22 +283,21 @@ struct Book {
 
 impl Book {
     fn learn(cases: &Cases, numbers: &[usize], progress: &mut dyn FnMut(&str, usize)) -> (Self, Seen) {
-        type Taught = ([u64; 3], Language, Vec<(Form, Form)>);
+        type Taught = ([u64; 3], Language, Vec<LearnedEdit>);
         let work = |parsers: &mut Parsers, case: Case| -> Taught {
             let edits = edits(parsers, case.language, &case.before, &case.after);
-            let forms = edits.into_iter().map(|edit| (edit.broken, edit.fixed)).collect();
-            (Seen::keys(&case), case.language, forms)
+            (Seen::keys(&case), case.language, edits)
         };
         let (mut seen, mut learned, mut read) = (Seen::default(), Learned::default(), 0);
         let mut patterns: HashMap<PatternId, Pattern> = HashMap::new();
         in_order(cases, numbers, &work, &mut |(keys, language, edits)| {
             seen.0.extend(keys);
             learned.telling += usize::from(!edits.is_empty());
-            for (broken, fixed) in edits {
+            for LearnedEdit { broken, fixed, edit, .. } in edits {
                 let id = PatternId::of(language.name(), &broken.to_string(), &fixed.to_string());
                 let pattern = patterns.entry(id).or_insert_with(|| {
                     learned.leaks += usize::from(leaks(language, &broken) || leaks(language, &fixed));
-                    Pattern { language, broken, fixes: 0 }
+                    Pattern { language, broken, edit, fixes: 0 }
                 });
                 pattern.fixes += 1;
             }
@@ -308,13 +328,13 @@ struct Known {
 }
 
 impl Known {
-    fn new(patterns: &[Pattern]) -> Self {
+    fn new<'p>(patterns: impl IntoIterator<Item = &'p Pattern>) -> Self {
         let mut numbers = NumberMap::default();
         for pattern in patterns {
             let next = numbers.len() as FormNumber;
             numbers.entry(key(pattern.language, form_digest(&pattern.broken))).or_insert(next);
         }
-        let weights = Weights::new(numbers.len());
+        let weights = Weights::new(numbers.len() + SHARED);
         Self { numbers, weights }
     }
 }
@@ -372,13 +392,12 @@ enum Answer {
     Asked {
         asked: Asked,
         statements: usize,
-        patterns: bool,
-        kept: bool,
+        patterns: [bool; 3],
         trigrams: bool,
     },
 }
 
-fn asked_about(parsers: &mut Parsers, case: &Case, seen: &Seen, known: [&Known; 2], model: &Trigrams) -> Answer {
+fn asked_about(parsers: &mut Parsers, case: &Case, seen: &Seen, known: [&Known; 3], model: &Trigrams) -> Answer {
     if Seen::keys(case).iter().any(|key| seen.0.contains(key)) {
         return Answer::Shared;
     }
@@ -400,8 +419,7 @@ fn asked_about(parsers: &mut Parsers, case: &Case, seen: &Seen, known: [&Known; 
     let trigrams = surprising.iter().take(PLACES).any(|(_, line)| *line == case.line);
     let statements = statement_lines(&source);
     let asked = Asked { lines: code.len(), is_statement: statements.binary_search(&case.line).is_ok() };
-    let [patterns, kept] = known.map(points_at);
-    Answer::Asked { asked, statements: statements.len(), patterns, kept, trigrams }
+    Answer::Asked { asked, statements: statements.len(), patterns: known.map(points_at), trigrams }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! How telling each form is: what was learned of where, in a file that was fixed, the fix was.
 //!
-//! A line's score is the sum over the forms of patterns that begin on it. Of every fix the lines of its file compete
+//! A line's score is the sum over the forms of patterns that begin on it, and over what these share with others (see
+//! [`forms`](super::file::forms)). Of every fix the lines of its file compete
 //! (softmax over scores), and the weights move so that the line that was fixed wins: a form gains where it was fixed, and
 //! loses where it stood beside. One pass in the order of time, with steps that get shorter by form (AdaGrad).
 //!

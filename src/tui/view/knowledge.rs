@@ -158,6 +158,7 @@ fn pattern(painter: &mut Painter<'_>, known: &Known, line: Rect, roomy: bool) {
 fn split(pattern: &Pattern) -> (Cow<'static, str>, &str) {
     let kind: Cow<'static, str> = match pattern.edit {
         EditKind::Other => short_kind(pattern.kind).into(),
+        EditKind::WrongDeclaration => "declaration".into(),
         EditKind::MissingErrorHandling => "unhandled error".into(),
         EditKind::NeedlessStatement => "needless code".into(),
         EditKind::MissingStatement => "missing code".into(),
