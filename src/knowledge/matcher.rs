@@ -11,7 +11,6 @@ use super::form::{Form, Token};
 use super::names;
 use super::pattern::{EditKind, Evidence, Origin, Pattern, Stance};
 use crate::domain::{Confidence, Kind, LineRange, PatternId};
-use crate::provider::builtin::language::Language;
 use crate::provider::builtin::lessons::{Lesson, Lessons};
 use crate::provider::builtin::source::Source;
 
@@ -144,8 +143,11 @@ impl Lessons for Matcher {
         answers
     }
 
-    fn knows(&self, language: Language, pattern: &PatternId) -> bool {
-        self.known.iter().any(|(used, _)| used.pattern.id == *pattern && used.pattern.language == language.name())
+    fn places_of(&self, pattern: &PatternId, source: &Source<'_>) -> Option<Vec<LineRange>> {
+        let is_it = |used: &Used| used.pattern.id == *pattern && used.pattern.language == source.language.name();
+        self.known.iter().find(|(used, _)| is_it(used))?;
+        let matches = self.matches(source, None).into_iter();
+        Some(matches.filter(|found| is_it(found.used)).map(|found| found.lines).collect())
     }
 }
 
@@ -225,6 +227,7 @@ mod tests {
 
     use super::*;
     use crate::knowledge::test_support::pattern;
+    use crate::provider::builtin::language::Language;
     use crate::provider::builtin::source::Parsers;
 
     fn used(broken: &str, fixed: &str, confidence: f64) -> Used {

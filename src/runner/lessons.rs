@@ -52,7 +52,7 @@ impl Lessons for Remembered {
         self.of(source.language).dismissed(source, asked)
     }
 
-    fn knows(&self, language: Language, pattern: &PatternId) -> bool {
-        self.of(language).knows(language, pattern)
+    fn places_of(&self, pattern: &PatternId, source: &Source<'_>) -> Option<Vec<LineRange>> {
+        self.of(source.language).places_of(pattern, source)
     }
 }

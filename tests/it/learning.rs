@@ -218,6 +218,22 @@ fn nobody_claims_that_a_finding_of_a_pattern_without_use_was_addressed(#[case] t
     assert!(learned(&life.place, "mistake").is_empty(), "and nothing is learned");
 }
 
+#[test]
+fn nobody_claims_that_a_finding_was_addressed_when_its_mistake_stands_in_too_many_places() {
+    let life = Life::new();
+    life.write("a.py", "def quiet(value):\n    return value == None\n");
+    let run = life.review(&["--worktree"]);
+    let found = life.output(&run).findings.into_iter().find(|finding| finding.pattern.is_some());
+    let found = found.expect("a finding for a pattern");
+    // Of a file only some of such places are raised, and this one is not among them any more.
+    let others: String = (0..9).map(|at| format!("def other_{at}(value):\n    return value == None\n")).collect();
+    life.write("a.py", &format!("{others}def quiet(value, more):\n    return more or value == None\n"));
+    let run = life.review(&["--worktree"]);
+    assert!(life.output(&run).findings.iter().all(|other| other.line_start < 19), "it is not raised again");
+    life.place.revdeck(&["knowledge", "learn"]);
+    assert_eq!(life.status(&found.finding_id), FindingStatus::Open);
+}
+
 /// The pattern of a form, as it is listed.
 fn of_form(place: &Place, broken: &str) -> Value {
     let listed = place.revdeck(&["knowledge", "list", "--language", "python", "--format", "json"]);

@@ -6,7 +6,6 @@
 
 use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion};
 
-use super::language::Language;
 use super::smells::Smell;
 use super::source::Source;
 
@@ -21,8 +20,9 @@ pub trait Lessons: Send + Sync {
     /// Of kinds with lines, whether findings of the kind about code of that shape are always dismissed; in their order.
     fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool>;
 
-    /// Whether a pattern is in use: what it found is looked for no more when it is not.
-    fn knows(&self, language: Language, pattern: &PatternId) -> bool;
+    /// Where in a file the code of a pattern's mistake stands, worth a finding or not; none when the pattern is not in use:
+    /// then nobody looks for what it found.
+    fn places_of(&self, pattern: &PatternId, source: &Source<'_>) -> Option<Vec<LineRange>>;
 }
 
 /// A place that is like a mistake which was corrected before. The texts are made from abstract forms: they hold none of
@@ -114,6 +114,7 @@ mod tests {
     use super::*;
     use crate::git::Hunk;
     use crate::provider::builtin::Builtin;
+    use crate::provider::builtin::language::Language;
     use crate::provider::builtin::limits::Limits;
     use crate::provider::builtin::source::Parsers;
 
@@ -131,8 +132,8 @@ mod tests {
             vec![true; asked.len()]
         }
 
-        fn knows(&self, _: Language, _: &PatternId) -> bool {
-            true
+        fn places_of(&self, _: &PatternId, _: &Source<'_>) -> Option<Vec<LineRange>> {
+            None
         }
     }
 

@@ -26,6 +26,7 @@ pub(super) struct Recheck {
 /// Of one file.
 struct Smells {
     language: Language,
+    text: Vec<u8>,
     found: Vec<(Kind, LineRange)>,
 }
 
@@ -61,35 +62,34 @@ impl Recheck {
             return Answer::Unknown;
         }
         if !self.files.contains_key(path) {
-            let smells = text().and_then(|text| self.smells(path, &text));
+            let smells = text().and_then(|text| self.smells(path, text));
             self.files.insert(path.to_owned(), smells);
         }
-        match self.files.get(path) {
-            Some(Some(Smells { language, found })) => {
-                let mut there = found.iter().filter(|(found, at)| *found == kind && took_the_place(lines, was, *at));
-                let knows =
-                    |pattern: PatternId| self.lessons.as_ref().is_some_and(|all| all.knows(*language, &pattern));
-                match there.next() {
-                    Some((_, at)) => Answer::StillThere(*at),
-                    // A pattern that somebody muted or forgot since finds nothing, whatever the code is.
-                    None if raised_by().is_none_or(knows) => Answer::NotThere,
-                    None => Answer::Unknown,
-                }
-            }
-            _ => Answer::Unknown,
+        let Some(Some(Smells { language, text, found })) = self.files.get(path) else { return Answer::Unknown };
+        let is_here = |at: &LineRange| took_the_place(lines, was, *at);
+        if let Some((_, at)) = found.iter().find(|(found, at)| *found == kind && is_here(at)) {
+            return Answer::StillThere(*at);
+        }
+        let Some(pattern) = raised_by() else { return Answer::NotThere };
+        // A pattern that somebody muted or forgot since finds nothing, whatever the code is; and of what it finds in many
+        // places not each is raised.
+        let source = self.parsers.parse(path, *language, text).ok();
+        match source.zip(self.lessons.as_ref()).and_then(|(source, lessons)| lessons.places_of(&pattern, &source)) {
+            Some(places) => places.into_iter().find(is_here).map_or(Answer::NotThere, Answer::StillThere),
+            None => Answer::Unknown,
         }
     }
 
-    fn smells(&mut self, path: &str, text: &[u8]) -> Option<Smells> {
+    fn smells(&mut self, path: &str, text: Vec<u8>) -> Option<Smells> {
         let (builtin, parsers) = (self.builtin.as_ref()?, &mut self.parsers);
         // As in a review: a file that makes the analysis panic costs this file and nothing else.
-        match catch_unwind(AssertUnwindSafe(|| builtin.analyze_file(parsers, path, text))) {
+        match catch_unwind(AssertUnwindSafe(|| builtin.analyze_file(parsers, path, &text))) {
             Ok(report) => {
                 let report = report.ok()?;
                 let places = report.smells.iter();
                 let found =
                     places.map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect();
-                Some(Smells { language: report.language, found })
+                Some(Smells { language: report.language, text, found })
             }
             Err(_) => {
                 self.parsers = Parsers::default();
