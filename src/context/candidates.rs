@@ -26,9 +26,7 @@ pub fn choose(
     history: &History,
     before: &[usize],
 ) -> Vec<TreeFile> {
-    // Of a part of a tree, what is not in it would have no words: that is worse than to read more files.
-    let index = index.filter(|index| !matches!(index.reach(), Reach::Part { .. }));
-    let most = if index.is_some() { MOST } else { MOST_UNINDEXED };
+    let most = most(index.map(Index::reach));
     if files.len() <= most {
         return files;
     }
@@ -52,6 +50,14 @@ pub fn choose(
     let mut chosen: Vec<TreeFile> = order.into_iter().map(|(_, file)| file).collect();
     chosen.sort_by(|a, b| a.path.cmp(&b.path));
     chosen
+}
+
+/// How many files are looked at. What is not in a part of an index has no words: then it is better to read more files.
+fn most(reach: Option<Reach>) -> usize {
+    match reach {
+        Some(Reach::Whole | Reach::Other) => MOST,
+        Some(Reach::Part { .. }) | None => MOST_UNINDEXED,
+    }
 }
 
 /// What changed with the given files, and what is near them or has their subject.
@@ -124,6 +130,12 @@ fn identifiers_of(text: &str) -> BTreeSet<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_an_index_is_no_reason_to_read_less() {
+        assert_eq!(most(Some(Reach::Part { files: 10, of: 2_000 })), most(None));
+        assert!(most(Some(Reach::Whole)) < most(None));
+    }
 
     #[test]
     fn of_many_words_those_of_all_letters_are_taken() {
