@@ -15,7 +15,7 @@ use super::output;
 use super::session::Invocation;
 use crate::config::Texts;
 use crate::context::given::given;
-use crate::context::index::{Index, Reach};
+use crate::context::index::Index;
 use crate::context::mask::Mask;
 use crate::context::material::{DiffPart, Measure, material};
 use crate::context::pack::{Because, Need, Packed, Piece, Section, SectionKind};
@@ -26,7 +26,7 @@ use crate::context::tokens::{Encoding, count};
 use crate::domain::{LineRange, Scope, text};
 use crate::git::{Change, Filter, Repo};
 use crate::report::{Look, Paint, Table, json};
-use crate::runner::{NO_INDEX, NO_TASK, Runner, Wish, open_meaning, withheld};
+use crate::runner::{NO_TASK, Runner, Wish, open_meaning, withheld};
 
 /// What most models count in.
 const USUAL: Encoding = Encoding::O200kBase;
@@ -155,9 +155,6 @@ fn fitted(runner: &Runner, arguments: &Arguments, wish: Wish) -> Result<Packed, 
     let folder = runner.paths.history_folder(&repo.key());
     // No index is no error: smaller trees are read whole, larger ones as far as it goes.
     let index = Index::open(&runner.paths.index_folder(&repo.key()), repo, &tree).ok().flatten();
-    if index.as_ref().is_none_or(|index| index.reach() != Reach::Whole) {
-        notes.push(NO_INDEX.to_owned());
-    }
     let meaning = settings.context.embeddings.as_ref().map(|settings| open_meaning(settings, &runner.paths));
     if let Some(Err(error)) = &meaning {
         notes.push(format!("without what code means: {error}"));

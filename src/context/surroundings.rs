@@ -14,7 +14,7 @@ use super::compress::Strength;
 use super::covered::Covered;
 use super::house_documents::{constitution, house_documents};
 use super::house_rules::house_rules;
-use super::index::Index;
+use super::index::{Index, Reach};
 use super::library::{Library, code_of};
 use super::mask::Mask;
 use super::meaning::Meaning;
@@ -135,12 +135,16 @@ pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitEr
     let before = known.before(history);
     let chosen = choose(tree_files.clone(), &task, index, &known.history, &before);
     let mut library = Library::open(folder);
+    let mut notes = Vec::new();
+    if chosen.len() < tree_files.len() && index.is_none_or(|index| index.reach() != Reach::Whole) {
+        let all = crate::domain::text::count(tree_files.len(), "file");
+        notes.push(format!("only {} of {all} of code were looked at: there is no index of all of them", chosen.len()));
+    }
     let (files, unread) = library.read_within(repo, chosen, &changed);
     let telling = Telling::open(repo, encoding, folder);
     let told = |file: &SourceFile| telling.told(file);
     let sources = Sources { files: &files, history: &known.history, before: &before, told: &told };
     let mut ranked = rank(&task, &sources, weights, &mut library.vocabulary);
-    let mut notes = Vec::new();
     if unread > 0 {
         let files = crate::domain::text::count(unread, "file");
         notes.push(format!("without {files} of code: there is too much in the others"));

@@ -85,7 +85,7 @@ pub use preview::{NO_TASK, withheld};
 pub use reconcile::Reconciled;
 pub use resolve::{FixError, FixRequest};
 pub use retention::{Cleared, Keep};
-pub use surround::{NO_INDEX, Wish};
+pub use surround::Wish;
 pub use trial::{ToolsTried, Trial, try_out};
 pub use watch::{Began, Leash, Open, Said, Stopped, Watch, WatchEnd, WatchState, WatchStopper, parse_snooze};
 

@@ -15,8 +15,6 @@ use crate::context::surroundings::{Options, Question, ToldDiff, surroundings};
 use crate::domain::{Encoding, LineRange, RunRecord, Surrounding, Surroundings};
 use crate::git::{Change, GitError};
 
-/// Said where a review works without.
-pub const NO_INDEX: &str = "the index of this repository is not ready: until it is, searches look at files one by one";
 /// In less there is no place for anything worth reading. Tokens.
 const LEAST: u64 = 200;
 /// Of a window this part at most: a fifth.
@@ -78,7 +76,8 @@ impl Runner {
             return around;
         }
         if index.is_none_or(|index| index.reach() != Reach::Whole) {
-            around.context.notes.push(NO_INDEX.to_owned());
+            let note = "the index of this repository is not ready: until it is, searches look at files one by one";
+            around.context.notes.push(note.to_owned());
         }
         // Files are a stranger's: what makes their analysis panic costs this and nothing else.
         let packed =
