@@ -25,10 +25,11 @@ const KEYS: &str = "version language patterns forgotten learned id stance edit k
                     evidence origin counts frequency successes failures first_seen last_seen last_matched months related \
                     group muted at event pattern count";
 /// What descriptions, instructions and hints are written with.
-const PROSE: &str = "Abstract Known Learned Look a abstract alarm alarms and anything argument as became call capitals check \
-                     code condition dismissed do earlier else error false findings fixes for from handling here if in is \
-                     it known look meant missing mistake needed needless not operator out put report reported right seen \
-                     something stand statement take taken the times type unless value was what whether with words wrong";
+const PROSE: &str = "Abstract Known Learned Look a abstract alarm alarms and anything argument as became call \
+                     capitals check code condition declaration dismissed do earlier else error false findings fixes \
+                     for from handling here if in is it known look meant missing mistake needed needless not operator \
+                     out put report reported right seen something stand statement take taken the times type unless \
+                     value was what whether with words wrong";
 /// How often patterns were seen where [`Kept::tell`] has them told, and how often they were right.
 const SEEN: Count = Count { frequency: 777, successes: 77, failures: 0 };
 const FIGURES: [&str; 2] = ["777", "100"];

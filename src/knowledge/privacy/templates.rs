@@ -39,8 +39,8 @@ pub(super) const TEMPLATES: &[(Language, &str, &str)] = &[
     ),
     (
         Language::Java,
-        "/** C */ @N(M = \"S\") class T extends N<M> { T N(final T... M) throws N { if (N.M == null) { throw new T(\"S\" + 9); } /* C */ return (T) M.N(T::M, x -> N[9]); } }",
-        "/** C */ @N(M = \"S\") class T extends N<M> { T N(final T... M) throws N { if (N.M != null || N) { throw new N(\"S\" + 9, M); } /* C */ M.N(); return (N) N.M(N::M, x -> M[9]); } }",
+        "import java.util.Vector; import N.M.T; /** C */ @N(M = \"S\") class T extends N<M> { T N(final T... M) throws N { if (N.M == null) { throw new T(\"S\" + 9); } /* C */ return (T) M.N(T::M, x -> N[9]); } }",
+        "import java.util.List; import M.N.T; /** C */ @N(M = \"S\") class T extends N<M> { T N(final T... M) throws N { if (N.M != null || N) { throw new N(\"S\" + 9, M); } /* C */ M.N(); return (N) N.M(N::M, x -> M[9]); } }",
     ),
     (
         Language::C,
