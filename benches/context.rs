@@ -11,9 +11,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use revdeck::context::given::given;
+use revdeck::context::given::{given, history};
 use revdeck::context::retrieve::task::Task;
-use revdeck::context::surroundings::{Options, Question, Rules, ToldDiff, surroundings};
+use revdeck::context::surroundings::{Options, Question, surroundings};
 use revdeck::context::tokens::{Encoding, count};
 use revdeck::git::{Filter, Repo};
 
@@ -52,18 +52,20 @@ fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
             continue;
         }
         let began = Instant::now();
-        let task = Task { given: given(&repo, &change.files)?, ..Task::default() };
+        let task = Task { given: given(&repo, parent, &change, &|_| true)?, ..Task::default() };
         let question = Question {
             tree: &ancestor.commit,
-            history: parent,
+            history: history(parent, &ancestor.commit),
             task,
-            diff: &ToldDiff::default,
+            front: Vec::new(),
+            documents_told: &[],
             budget,
             encoding: Encoding::O200kBase,
-            options: Options { rules: Rules::Told(Vec::new()), ..Options::default() },
+            options: Options::default(),
             folder: Some(folder.path()),
             index: None,
             meaning: None,
+            cancelled: &|| false,
         };
         surroundings(&repo, question)?;
         took.push(began.elapsed());

@@ -109,6 +109,7 @@ fn mined(path: &str) -> Result<(), Failure> {
         last = this;
         forms += 1;
         different.insert((mined.language, mined.edit.broken, mined.edit.fixed));
+        std::ops::ControlFlow::Continue(())
     })?;
     let seconds = start.elapsed().as_secs_f64();
     println!("{path}: {mined:?}, {edits} edits, {forms} pairs, {} different, {seconds:.1} s", different.len());

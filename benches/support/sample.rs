@@ -156,6 +156,7 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         model: String::new(),
         reasoning_effort: String::new(),
         attempt: 1,
+        private: false,
         paused: false,
         follow_up_count: 0,
         follow_up_of: None,

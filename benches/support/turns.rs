@@ -106,6 +106,7 @@ fn surroundings() -> Surroundings {
         budget: 27_000,
         total_tokens: SENT.iter().map(|section| section.4).sum(),
         compression: "light".into(),
+        patterns: Vec::new(),
         notes: vec!["the index is being built: only files that the change names were looked at".into()],
         sections: SENT.into_iter().map(listed).collect(),
         left_out: LEFT_OUT.into_iter().map(listed).collect(),

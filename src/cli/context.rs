@@ -1,9 +1,8 @@
 //! `revdeck context`: what a review would send of a change and the code around it, why, and what it would leave out.
-//!
-//! Without `--at` and `--budget` it is what puts reviews together that is asked; with them the same parts are put together
-//! for a tree and a budget that no review has.
 
+use std::collections::BTreeMap;
 use std::io::Read;
+use std::ops::RangeInclusive;
 
 use clap::Args;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -14,34 +13,22 @@ use super::error::{CliError, Exit};
 use super::output;
 use super::session::Invocation;
 use crate::config::Texts;
-use crate::context::given::given;
-use crate::context::index::Index;
-use crate::context::mask::Mask;
-use crate::context::material::{DiffPart, Measure, material};
-use crate::context::pack::{Because, Need, Packed, Piece, Section, SectionKind};
-use crate::context::retrieve::task::{Focus, Task};
-use crate::context::retrieve::unified;
-use crate::context::surroundings::{Options, Question, Rules, ToldDiff, surroundings};
+use crate::context::pack::{Packed, Section, SectionKind};
+use crate::context::retrieve::task::Focus;
+use crate::context::surroundings::Options;
 use crate::context::tokens::{Encoding, count};
+use crate::context::visible;
 use crate::domain::{LineRange, Scope, text};
-use crate::git::{Change, Filter, Repo};
 use crate::report::{Look, Paint, Table, json};
-use crate::runner::{NO_TASK, Runner, Wish, open_meaning, withheld};
+use crate::runner::{BUDGETS, ContextRequest, Target, Wish};
 
 /// What most models count in.
 const USUAL: Encoding = Encoding::O200kBase;
-/// The largest window that is used.
-const LARGEST_WINDOW: u32 = 150_000;
-/// Of the window, what is kept for the answer.
-const FOR_THE_ANSWER: u32 = 20_000;
-/// In less there is no place for anything.
-const LEAST_BUDGET: u32 = 200;
-/// Unchanged lines around each hunk, as in a review.
-const DIFF_CONTEXT: u32 = 6;
 /// A task that is read from standard input is cut behind so many bytes.
 const MAX_TASK: u64 = 4 << 20;
-/// Of what is left out, so much is listed.
+/// Of what is left out, so much is listed, and so much is explained.
 const LISTED: usize = 200;
+const EXPLAINED: usize = 20;
 
 /// Arguments of `context`.
 #[derive(Debug, Args)]
@@ -62,7 +49,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     reviewer: Option<String>,
     /// At most this many tokens, the change included; without it what a review would send
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(i64::from(LEAST_BUDGET)..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(budgets()))]
     budget: Option<u32>,
     /// Without types that the change uses
     #[arg(long)]
@@ -97,84 +84,39 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
             types: !arguments.no_types,
             tests: !arguments.no_tests,
             documentation: !arguments.no_documentation,
-            rules: Rules::Quoted,
             files: globs(&arguments.files)?,
             kinds: arguments.kinds.clone(),
+            untested: true,
         },
     };
-    let packed = match (&arguments.at, arguments.budget) {
-        (None, None) => runner.preview(arguments.scope.clone(), arguments.reviewer.as_deref(), &wish)?,
-        _ => fitted(&runner, arguments, wish)?,
+    let target = match &arguments.at {
+        Some(revision) => Target::Tree(revision.clone()),
+        None => Target::Scope(arguments.scope.clone()),
     };
+    let request = ContextRequest { target, reviewer: arguments.reviewer.clone(), budget: arguments.budget };
+    let packed = runner.preview(&request, &wish)?;
     for note in &packed.notes {
         output::note(note);
     }
     match arguments.format {
         PlainFormat::Json => output::print_json(&as_json(&packed))?,
         PlainFormat::Text if arguments.explain => output::print(&explained(&look, &packed))?,
-        PlainFormat::Text => output::print(&text::lines(&packed.text(), 4))?,
+        PlainFormat::Text => output::print(&shown(&packed.text()))?,
     }
     Ok(Exit::Done)
 }
 
-/// What would be sent of a tree, or under a budget.
-fn fitted(runner: &Runner, arguments: &Arguments, wish: Wish) -> Result<Packed, CliError> {
-    let (repo, settings) = (&runner.repo, &runner.settings);
-    let encoding = runner.encoding(arguments.reviewer.as_deref())?;
-    let most = LARGEST_WINDOW - FOR_THE_ANSWER;
-    let budget = arguments.budget.unwrap_or(settings.context.tokens).clamp(LEAST_BUDGET, most);
-    let mut task = Task { given: Vec::new(), focus: wish.focus, text: wish.text };
-    let mut notes = Vec::new();
-    let mut change = None;
-    let (tree, history) = match &arguments.at {
-        Some(revision) => {
-            let commit = repo.resolve_commit(revision)?;
-            (commit.clone(), commit)
-        }
-        None => {
-            let filter =
-                Filter { max_file_bytes: settings.max_file_bytes, ignored_paths: settings.ignored_paths.clone() };
-            let snapshot = match &arguments.scope {
-                Some(scope) => repo.snapshot(scope, &filter)?,
-                None => repo.snapshot_default(&filter)?,
-            };
-            task.given = given(repo, &snapshot.change.files)?;
-            let history =
-                if snapshot.head_commit.is_empty() { &snapshot.snapshot_commit } else { &snapshot.head_commit };
-            let commits = (snapshot.snapshot_commit.clone(), history.clone());
-            change = Some(snapshot.change);
-            commits
-        }
+fn budgets() -> RangeInclusive<i64> {
+    i64::from(*BUDGETS.start())..=i64::from(*BUDGETS.end())
+}
+
+/// A text as it is sent, but for what a terminal would obey.
+fn shown(text: &str) -> String {
+    let line = |line: &str| match line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')) {
+        Some(line_only) => format!("{}{}", visible(line_only), &line[line_only.len()..]),
+        None => visible(line).into_owned(),
     };
-    if task.given.is_empty() {
-        task.given = unified::parse(&task.text);
-    }
-    if task.given.is_empty() && task.focus.is_empty() && task.text.is_empty() {
-        notes.push(NO_TASK.to_owned());
-    }
-    let folder = runner.paths.history_folder(&repo.key());
-    // No index is no error: smaller trees are read whole, larger ones as far as it goes.
-    let index = Index::open(&runner.paths.index_folder(&repo.key()), repo, &tree).ok().flatten();
-    let meaning = settings.context.embeddings.as_ref().map(|settings| open_meaning(settings, &runner.paths));
-    if let Some(Err(error)) = &meaning {
-        notes.push(format!("without what code means: {error}"));
-    }
-    let question = Question {
-        tree: &tree,
-        history: &history,
-        task,
-        diff: &|| change.as_ref().map(|change| told(repo, change, (budget, encoding))).unwrap_or_default(),
-        budget,
-        encoding,
-        options: wish.options,
-        folder: Some(&folder),
-        index: index.as_ref(),
-        meaning: meaning.as_ref().and_then(|meaning| meaning.as_ref().ok()),
-    };
-    let mut packed = surroundings(repo, question)?;
-    notes.append(&mut packed.notes);
-    packed.notes = notes;
-    Ok(packed)
+    text.split_inclusive('\n').map(line).collect()
 }
 
 fn globs(lines: &[String]) -> Result<Gitignore, CliError> {
@@ -213,30 +155,6 @@ fn task_text(task: Option<&str>) -> Result<String, CliError> {
     }
 }
 
-/// The diff as a review tells it, at most half of the budget, and what of it is not there.
-fn told(repo: &Repo, change: &Change, (budget, encoding): (u32, Encoding)) -> ToldDiff {
-    let half = u64::from(budget / 2);
-    let measure = Measure { budget_tokens: half, max_part_tokens: half, context_lines: DIFF_CONTEXT };
-    let told = material(repo, change, measure, &|text| count(encoding, text) as u64, Mask::On, &|_, _| true);
-    let left_out = [told.left_out, change.left_out.clone()].concat();
-    ToldDiff { notes: withheld(&told.beyond, &left_out), pieces: told.parts.into_iter().map(piece).collect() }
-}
-
-fn piece(part: DiffPart) -> Piece {
-    Piece {
-        path: String::new(),
-        lines: None,
-        kind: SectionKind::Diff,
-        text: part.text.into(),
-        tokens: None,
-        need: Need::Must,
-        score: 1.0,
-        worth: 1.0,
-        first: 0.0,
-        because: Because { factors: Vec::new(), reason: "the change".to_owned() }.into(),
-    }
-}
-
 fn place(path: &str, lines: Option<LineRange>) -> (Value, Value, Value) {
     let path = if path.is_empty() { Value::Null } else { json!(path) };
     (path, json!(lines.map(|lines| lines.start)), json!(lines.map(|lines| lines.end)))
@@ -247,6 +165,12 @@ fn as_json(packed: &Packed) -> Value {
         let (path, start, end) = place(&section.path, section.lines);
         let factors: serde_json::Map<String, Value> =
             section.because.factors.iter().map(|(name, part)| ((*name).to_owned(), json!(part))).collect();
+        let of = section.of.iter().map(|part| {
+            json!({
+                "kind": part.kind.word(), "name": part.name,
+                "start_line": part.lines.start, "end_line": part.lines.end,
+            })
+        });
         json!({
             "path": path,
             "start_line": start,
@@ -255,6 +179,8 @@ fn as_json(packed: &Packed) -> Value {
             "kind": section.kind.word(),
             "score": section.score,
             "coverage": section.coverage.map(|share| json!({"reached": share.reached, "of": share.of, "share": share.part()})),
+            "of": of.collect::<Vec<Value>>(),
+            "last_change": section.last_change.as_ref().map(|change| json!({"commit": change.commit, "time": change.time})),
             "factors": factors,
             "reason": section.because.reason,
             "text": section.text,
@@ -287,9 +213,22 @@ fn as_json(packed: &Packed) -> Value {
         ("compression", json!(packed.compression.map(|strength| strength.word()))),
         ("included_count", json!(packed.included)),
         ("excluded_count", json!(packed.left_out.len())),
+        ("excluded", excluded(packed)),
         ("untested", untested.collect()),
         ("notes", json!(packed.notes)),
     ])
+}
+
+/// How many pieces are left out for each reason, and what filters took away before that.
+fn excluded(packed: &Packed) -> Value {
+    let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
+    for piece in &packed.left_out {
+        *reasons.entry(piece.reason.word()).or_default() += 1;
+    }
+    let said = |reason: String, count: u32| json!({"reason": reason, "count": count});
+    let left_out = reasons.into_iter().map(|(reason, count)| said(reason.to_owned(), count));
+    let filtered = packed.filtered.iter().map(|(filter, count)| said(format!("filtered: {}", filter.word()), *count));
+    left_out.chain(filtered).collect()
 }
 
 fn explained(look: &Look, packed: &Packed) -> String {
@@ -311,7 +250,7 @@ fn explained(look: &Look, packed: &Packed) -> String {
         ]);
     }
     let mut left_out = Table::default();
-    for piece in packed.left_out.iter().take(LISTED / 10) {
+    for piece in packed.left_out.iter().take(EXPLAINED) {
         left_out.row([
             (Paint::Faint, title(&piece.path, piece.lines).as_str()),
             (Paint::Faint, piece.kind.word()),
@@ -329,8 +268,14 @@ fn explained(look: &Look, packed: &Packed) -> String {
             (Paint::Bad, "not covered by tests"),
         ]);
     }
+    let filtered: Vec<String> = packed.filtered.iter().map(|(filter, count)| filter.said(*count)).collect();
+    let filtered = if filtered.is_empty() { String::new() } else { format!("\nfiltered: {}", filtered.join(", ")) };
+    let more = match packed.left_out.len().saturating_sub(EXPLAINED) {
+        0 => String::new(),
+        more => format!("and {more} more, none of them stronger\n"),
+    };
     format!(
-        "{}{}\n{} of {} tokens ({:.0} %), {}\n\nleft out: {}\n{}",
+        "{}{}\n{} of {} tokens ({:.0} %), {}\n{filtered}\nleft out: {}\n{}{more}",
         table.render(look),
         untested.render(look),
         packed.total_tokens,

@@ -481,7 +481,10 @@ impl Loading {
                     }
                 }),
             },
-            learning: LearningSettings { enabled: values.flag("learning.enabled") },
+            learning: LearningSettings {
+                enabled: values.flag("learning.enabled"),
+                origin: values.origin("learning.enabled"),
+            },
             reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
             smells,
             keymap,
@@ -531,8 +534,16 @@ fn thresholds(document: &Document, over: &DeTable<'_>, layer: Layer) -> Vec<(Str
 struct Values<'a>(&'a [Option<(Value, Origin)>]);
 
 impl Values<'_> {
+    fn found(&self, name: &str) -> Option<&(Value, Origin)> {
+        keys::find(name).and_then(|index| self.0[index].as_ref())
+    }
+
     fn get(&self, name: &str) -> Option<&Value> {
-        keys::find(name).and_then(|index| self.0[index].as_ref()).map(|(value, _)| value)
+        self.found(name).map(|(value, _)| value)
+    }
+
+    fn origin(&self, name: &str) -> Origin {
+        self.found(name).map_or(Origin::Default, |(_, origin)| origin.clone())
     }
 
     fn text(&self, name: &str) -> String {

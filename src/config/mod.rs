@@ -173,9 +173,17 @@ impl EmbeddingSettings {
 }
 
 /// Whether reviews teach; see `assets/config.toml`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearningSettings {
     pub enabled: bool,
+    pub origin: Origin,
+}
+
+impl LearningSettings {
+    /// Whether this command alone was told to learn nothing: what it starts does not find that in the settings.
+    pub fn is_refused_by_flag(&self) -> bool {
+        !self.enabled && matches!(self.origin, Origin::Flag(_))
+    }
 }
 
 impl Default for Settings {

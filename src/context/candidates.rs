@@ -1,10 +1,12 @@
 //! Which files of a large tree are looked at: by the index and the history where there are any, else by place.
 //!
-//! Invariants: a tree of few files is looked at whole; the given files are always among them.
+//! Invariants: a tree of few files is looked at whole; the given files, see [`Task::leading`], and those that
+//! are named are always among them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::index::{Index, IndexError, Reach, words};
+use super::named::Named;
 use super::retrieve::history::{History, MOST_FILES};
 use super::retrieve::paths::{folder, nearness, subject};
 use super::retrieve::task::Task;
@@ -18,10 +20,11 @@ const MOST_UNINDEXED: usize = 6_000;
 /// Names and words of a task that are looked up.
 const MOST_NAMES: usize = 400;
 
-/// The files to look at, by path.
+/// The files to look at, by path; `named` are.
 pub fn choose(
     files: Vec<TreeFile>,
     task: &Task,
+    named: &Named<'_>,
     index: Option<&Index>,
     history: &History,
     before: &[usize],
@@ -37,7 +40,7 @@ pub fn choose(
             tracing::warn!("the index is of no use: {error}");
         }
     }
-    let given: HashSet<&str> = task.paths().collect();
+    let given: HashSet<&str> = task.paths().chain(named.paths()).collect();
     let mut order: Vec<(f32, TreeFile)> = files
         .into_iter()
         .map(|file| {
@@ -64,9 +67,14 @@ fn most(reach: Option<Reach>) -> usize {
 fn by_place(files: &[TreeFile], task: &Task, history: &History, before: &[usize]) -> HashMap<String, f32> {
     let given: Vec<&str> = task.paths().collect();
     let subjects: HashSet<String> = given.iter().map(|path| subject(path)).collect();
+    let folders: HashSet<&str> = given.iter().map(|path| folder(path)).collect();
+    let mut near: HashMap<&str, f32> = HashMap::new();
     let mut scores: HashMap<String, f32> = HashMap::new();
     for file in files {
-        let near = given.iter().map(|path| nearness(folder(path), folder(&file.path))).fold(0.0, f32::max);
+        let place = folder(&file.path);
+        let near = *near
+            .entry(place)
+            .or_insert_with(|| folders.iter().map(|folder| nearness(folder, place)).fold(0.0, f32::max));
         let pair = if subjects.contains(&subject(&file.path)) { 3.0 } else { 0.0 };
         scores.insert(file.path.clone(), near + pair);
     }

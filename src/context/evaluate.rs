@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::chunk::chunks;
 use super::house_documents::house_documents;
 use super::imports::Tree;
-use super::library::{Library, code_files, content};
+use super::library::{Library, code_of, content};
 use super::pack::{Because, Need, Packed, Piece, SectionKind, pack};
 use super::past::Known;
 use super::retrieve::history::Touch;
@@ -31,6 +31,7 @@ use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, SourceFile, Sources, rank, reweigh};
 use super::skeleton::{Documents, skeleton};
 use super::surroundings::{HISTORY, pieces};
+use super::telling::Telling;
 use super::tokens::{Encoding, count};
 use crate::domain::LineRange;
 use crate::git::{GitError, PastChange, PastKind, Repo};
@@ -73,7 +74,8 @@ impl Saving {
     }
 }
 
-/// Lines around each change of a diff, as a review is sent them.
+/// Lines around each change of a diff: two more than a review is sent ([`super::material::Measure::CONTEXT_LINES`]), so
+/// that what is saved is not told too high.
 const AROUND: u32 = 8;
 /// Budgets that are tried for as good a recall as that of whole files, in tokens.
 const LADDER: [u32; 14] =
@@ -108,8 +110,9 @@ pub fn evaluate(
     ways: &[(&'static str, &Weights)],
     progress: &mut dyn FnMut(usize),
 ) -> Result<Evaluation, GitError> {
-    let known = Known::read(repo, plan.tip, plan.depth, plan.folder)?;
+    let known = Known::read(repo, plan.tip, plan.depth, plan.folder, &|| false)?;
     let mut library = Library::default();
+    let telling = Telling::open(repo, Encoding::O200kBase, None);
     let mut sums: Vec<(&'static str, Row)> = ways.iter().map(|(name, _)| (*name, Row::new())).collect();
     let (mut whole, mut ladder) = (Measured::default(), [Measured::default(); LADDER.len()]);
     let (mut found, mut skipped) = (0, 0);
@@ -125,7 +128,8 @@ pub fn evaluate(
         if before.len() < LEAST_HISTORY {
             break;
         }
-        let tree_files = code_files(repo, parent)?;
+        let listing = repo.listing(parent)?;
+        let tree_files = code_of(&listing, &HashSet::new());
         let files = library.read(repo, tree_files.clone());
         let is_there = |path: &str| files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
         if !case.hidden.iter().all(|hidden| is_there(&hidden.path)) {
@@ -141,31 +145,36 @@ pub fn evaluate(
             let text = content(repo, &file.blob).ok().flatten().unwrap_or_default();
             Told::plain(&file.document, &text, &tokens)
         };
-        let sources = Sources { files: &files, history: &known.history, before: &before, told: &told };
+        let named = HashSet::new();
+        let sources = Sources { files: &files, history: &known.history, before: &before, told: &told, named: &named };
         let module = repo.file_at(parent, "go.mod")?.map(|text| go_module(&text)).unwrap_or_default();
-        let sent_whole = pack(&whole_files(repo, &case.task, &files, &module), u32::MAX, &tokens);
+        let sent_whole = pack(&whole_files(repo, &case.task, &files, &module), &|_| Arc::default(), u32::MAX, &tokens);
         let diff_tokens = tokens(&diff(repo, &case.task, &files)) as f64;
-        let documents = house_documents(repo, parent)?;
+        let declared = |path: &str| {
+            let at = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok();
+            at.and_then(|at| files.get(at)).map(|file| telling.declarations(path, &file.blob)).unwrap_or_default()
+        };
+        let documents = house_documents(&listing);
         let given: Vec<&str> = case.task.paths().collect();
         // As in a review: what is told of the tree in any case takes its part of the budget.
         let sent = |ranked: &[RankedFile], weights: &Weights, budget: u32| {
             let documents = Documents { all: &documents, loaded: &[] };
             let mut all = skeleton(&tree_files, documents, &given, budget, &tokens);
             all.extend(pieces(ranked, weights));
-            pack(&all, budget, &tokens)
+            pack(&all, &declared, budget, &tokens)
         };
-        let files = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
+        let leading = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
         for ((_, weights), (_, row)) in ways.iter().zip(&mut sums) {
-            let ranked = reweigh(&files, weights);
+            let ranked = reweigh(&leading, weights);
             for budget in &budgets {
                 let packed = sent(&ranked, weights, *budget);
                 row.entry(*budget).or_default().add(&case.hidden, &ranked, &packed);
             }
         }
-        whole.add(&case.hidden, &files, &sent_whole);
+        whole.add(&case.hidden, &leading, &sent_whole);
         for (budget, measured) in LADDER.iter().zip(&mut ladder) {
-            let packed = sent(&files, Weights::built_in(), *budget);
-            measured.add(&case.hidden, &files, &packed);
+            let packed = sent(&leading, Weights::built_in(), *budget);
+            measured.add(&case.hidden, &leading, &packed);
             measured.tokens += diff_tokens;
         }
         found += 1;

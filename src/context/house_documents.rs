@@ -3,14 +3,14 @@
 //! Invariants: a review is given those that concern it and the names of the others; the constitution, where there is one,
 //! is given in any case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::house_rules::{beginning, locate};
 use super::mask::Mask;
 use super::retrieve::paths::folder;
 use super::text::{Text, fence, shown_line};
 use crate::domain::text::one_line;
-use crate::git::{GitError, Repo};
+use crate::git::{EntryKind, Listing, Repo};
 
 /// Where a constitution may stand. The first one is it.
 const CONSTITUTIONS: [&str; 7] = [
@@ -27,14 +27,13 @@ const MAX_NAMED: usize = 40;
 /// So many decisions are looked into, and so much of each, in bytes.
 const MAX_DECISIONS: usize = 60;
 const MAX_BYTES: usize = 64 << 10;
+/// So many folders and files of a change are looked for in them, the folders first.
+const MAX_NAMES: usize = 500;
 
 /// The paths of a tree's documents for people and assistants, sorted.
-///
-/// # Errors
-/// A commit whose files cannot be listed.
-pub fn house_documents(repo: &Repo, commit: &str) -> Result<Vec<String>, GitError> {
-    let paths = repo.tree_files(commit)?.into_iter().map(|file| file.path);
-    Ok(paths.filter(|path| is_document(path)).collect())
+pub fn house_documents(listing: &Listing) -> Vec<String> {
+    let files = listing.entries.iter().filter(|entry| entry.kind == EntryKind::File);
+    files.filter(|file| is_document(&file.path)).map(|file| file.path.clone()).collect()
 }
 
 fn is_document(path: &str) -> bool {
@@ -56,11 +55,15 @@ fn is_decision(path: &str) -> bool {
 
 /// The documents that are not loaded, by folder; those of the folders around changed files first.
 pub fn index(documents: &[String], loaded: &[String], changed: &[&str]) -> String {
-    let is_around = |place: &str| place.is_empty() || changed.iter().any(|path| is_below(path, place));
+    let mut around: HashSet<&str> = HashSet::from([""]);
+    for path in changed {
+        around.extend(path.match_indices('/').filter_map(|(at, _)| path.get(..at)));
+    }
+    let is_around = |place: &str| around.contains(place);
     // The constitution is told in any case.
     let is_told = |path: &String| loaded.contains(path) || CONSTITUTIONS.contains(&path.as_str());
     let mut others: Vec<&String> = documents.iter().filter(|path| !is_told(path)).collect();
-    others.sort_by_key(|path| (!is_around(folder(path)), *path));
+    others.sort_by_cached_key(|path| (!is_around(folder(path)), *path));
     let mut by_folder: BTreeMap<(bool, &str), Vec<String>> = BTreeMap::new();
     for path in others.iter().take(MAX_NAMED) {
         let place = folder(path);
@@ -74,15 +77,13 @@ pub fn index(documents: &[String], loaded: &[String], changed: &[&str]) -> Strin
     by_folder.into_iter().map(line).collect()
 }
 
-fn is_below(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-}
-
 /// Of the documents, the decisions that name a changed file or its folder.
 pub(super) fn decisions(repo: &Repo, commit: &str, documents: &[String], changed: &[&str]) -> Vec<String> {
     // The name of a top folder is a word like any other.
     let folders = changed.iter().map(|path| folder(path)).filter(|folder| folder.contains('/'));
-    let named: Vec<&str> = changed.iter().copied().filter(|path| path.contains('/')).chain(folders).collect();
+    let folders: BTreeSet<&str> = folders.collect();
+    let paths = changed.iter().copied().filter(|path| path.contains('/'));
+    let named: Vec<&str> = folders.into_iter().chain(paths).take(MAX_NAMES).collect();
     let concerns = |path: &String| {
         let Some((_, blob)) = locate(repo, commit, path) else { return false };
         let Ok(text) = Text::of(repo, &blob, path, Mask::On) else { return false };

@@ -11,8 +11,17 @@ pub struct Interner {
     bytes: Vec<u8>,
     /// Where each string ends.
     ends: Vec<u32>,
-    /// Numbers plus one by hash, 0 for free; a power of two, at most half full.
-    table: Vec<u32>,
+    /// By hash, see [`Slot`]; a power of two, at most half full.
+    table: Vec<Slot>,
+}
+
+/// Most strings that are not the one are told by their hash, without a look at them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    /// The upper half of the string's hash.
+    tag: u32,
+    /// Its number plus one, 0 for free.
+    taken: u32,
 }
 
 impl Default for Interner {
@@ -27,7 +36,11 @@ impl Interner {
     }
 
     pub fn get(&self, number: u32) -> &str {
-        std::str::from_utf8(self.bytes.get(self.range(number)).unwrap_or_default()).unwrap_or_default()
+        std::str::from_utf8(self.bytes(number)).unwrap_or_default()
+    }
+
+    pub fn bytes(&self, number: u32) -> &[u8] {
+        self.bytes.get(self.range(number)).unwrap_or_default()
     }
 
     fn range(&self, number: u32) -> Range<usize> {
@@ -38,19 +51,22 @@ impl Interner {
 
     /// The number of a string that has come.
     pub fn known(&self, text: &str) -> Option<u32> {
-        (!self.table.is_empty()).then(|| self.slot(text).1)?
+        (!self.table.is_empty()).then(|| self.slot(text, hash(self.seed, text.as_bytes())).1)?
     }
 
     /// Where a string's number is in the table or would be, and the number.
-    fn slot(&self, text: &str) -> (usize, Option<u32>) {
+    fn slot(&self, text: &str, hash: u64) -> (usize, Option<u32>) {
         let mask = self.table.len() - 1;
-        let mut slot = hash(self.seed, text.as_bytes()) as usize & mask;
+        let mut at = hash as usize & mask;
         loop {
-            match self.table[slot] {
-                0 => return (slot, None),
-                taken if self.bytes[self.range(taken - 1)] == *text.as_bytes() => return (slot, Some(taken - 1)),
-                _ => slot = (slot + 1) & mask,
+            let Slot { tag, taken } = self.table[at];
+            if taken == 0 {
+                return (at, None);
             }
+            if tag == upper(hash) && self.bytes[self.range(taken - 1)] == *text.as_bytes() {
+                return (at, Some(taken - 1));
+            }
+            at = (at + 1) & mask;
         }
     }
 
@@ -58,28 +74,34 @@ impl Interner {
         if self.table.len() < (self.ends.len() + 1) * 2 {
             self.grow();
         }
-        let (slot, known) = self.slot(text);
+        let hash = hash(self.seed, text.as_bytes());
+        let (slot, known) = self.slot(text, hash);
         if let Some(known) = known {
             return known;
         }
         self.bytes.extend_from_slice(text.as_bytes());
         self.ends.push(self.bytes.len() as u32);
-        self.table[slot] = self.ends.len() as u32;
+        self.table[slot] = Slot { tag: upper(hash), taken: self.ends.len() as u32 };
         self.ends.len() as u32 - 1
     }
 
     fn grow(&mut self) {
-        let mut table = vec![0u32; (self.table.len() * 2).max(1 << 12)];
+        let mut table = vec![Slot::default(); (self.table.len() * 2).max(1 << 12)];
         let mask = table.len() - 1;
         for number in 0..self.ends.len() as u32 {
-            let mut slot = hash(self.seed, &self.bytes[self.range(number)]) as usize & mask;
-            while table[slot] != 0 {
+            let hash = hash(self.seed, &self.bytes[self.range(number)]);
+            let mut slot = hash as usize & mask;
+            while table[slot].taken != 0 {
                 slot = (slot + 1) & mask;
             }
-            table[slot] = number + 1;
+            table[slot] = Slot { tag: upper(hash), taken: number + 1 };
         }
         self.table = table;
     }
+}
+
+fn upper(hash: u64) -> u32 {
+    (hash >> 32) as u32
 }
 
 /// Eight bytes at a time, multiplied and folded.

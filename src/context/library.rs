@@ -4,7 +4,7 @@
 //! a key in it nothing is kept, since a key may be a word.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -50,22 +50,29 @@ impl Library {
     }
 
     /// As [`Library::read`], but no more files than there is memory for, the `given` ones first; and how many were left
-    /// away for that.
-    pub fn read_within(&mut self, repo: &Repo, files: Vec<TreeFile>, given: &[&str]) -> (Vec<SourceFile>, usize) {
-        self.read_most(repo, files, given, MOST_WORDS)
+    /// away for that, or because it was cancelled.
+    pub fn read_within(
+        &mut self,
+        repo: &Repo,
+        files: Vec<TreeFile>,
+        given: &HashSet<&str>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> (Vec<SourceFile>, usize) {
+        self.read_most(repo, files, given, MOST_WORDS, cancelled)
     }
 
     fn read_most(
         &mut self,
         repo: &Repo,
         files: Vec<TreeFile>,
-        given: &[&str],
+        given: &HashSet<&str>,
         most_words: u64,
+        cancelled: &dyn Fn() -> bool,
     ) -> (Vec<SourceFile>, usize) {
-        let (first, then): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| given.contains(&file.path.as_str()));
+        let (first, then): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| given.contains(file.path.as_str()));
         let (mut read, mut words, mut left) = (self.read(repo, first), 0, 0);
         for file in then {
-            if words >= most_words {
+            if words >= most_words || cancelled() {
                 left += 1;
                 continue;
             }
@@ -110,19 +117,14 @@ impl Library {
     }
 }
 
-/// The files of a tree that are code and may be shown.
-pub fn code_files(repo: &Repo, commit: &str) -> Result<Vec<TreeFile>, GitError> {
-    Ok(code_of(&repo.listing(commit)?, &[]))
-}
-
 /// The files of a listing that are code and may be shown: what the project's own rules ignore only where it is changed,
 /// as in the tools.
-pub fn code_of(listing: &Listing, changed: &[&str]) -> Vec<TreeFile> {
+pub fn code_of(listing: &Listing, changed: &HashSet<&str>) -> Vec<TreeFile> {
     let files = listing.entries.iter().filter(|entry| {
         entry.kind == EntryKind::File
             && is_code(&entry.path)
             && !is_secret_file(&entry.path)
-            && (!entry.is_ignored || changed.contains(&entry.path.as_str()))
+            && (!entry.is_ignored || changed.contains(entry.path.as_str()))
     });
     files.map(|entry| TreeFile { path: entry.path.clone(), blob: entry.id.clone() }).collect()
 }
@@ -161,7 +163,7 @@ mod tests {
         };
         let files: Vec<TreeFile> = ["a", "b", "c", "d"].map(file).into();
         let read = |most| {
-            let (read, left) = Library::default().read_most(&repo, files.clone(), &["d"], most);
+            let (read, left) = Library::default().read_most(&repo, files.clone(), &["d"].into(), most, &|| false);
             (read.into_iter().map(|file| file.path).collect::<String>(), left)
         };
         assert_eq!(read(1_000), ("abcd".to_owned(), 0));

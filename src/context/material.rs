@@ -26,6 +26,8 @@ pub struct Measure {
 impl Measure {
     /// In less there is no place for a line and the name of its file.
     pub const MIN_PART: u64 = 200;
+    /// Unchanged lines around each hunk of a review; a model that wants more reads the file.
+    pub const CONTEXT_LINES: u32 = 6;
 }
 
 /// What is to be shorter than this, in bytes, is not cut any more.

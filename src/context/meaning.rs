@@ -15,7 +15,7 @@ use super::retrieve::RankedFile;
 use super::retrieve::task::Task;
 use super::text::Text;
 use crate::domain::{LineRange, content_hash};
-use crate::git::Repo;
+use crate::git::{Hunk, Repo};
 use crate::provider::builtin::language::Language;
 use crate::provider::chat::ChatError;
 use crate::provider::http::Embedder;
@@ -74,19 +74,23 @@ impl Meaning {
         Self { embedder, folder, patience }
     }
 
-    /// Sets the figures of meaning of ranked files, which are at `blobs` by path.
+    /// Sets the figures of meaning of ranked files. The task's are at `blobs` by path.
     ///
     /// # Errors
-    /// Why there are none. Vectors that came until then are kept for the next time.
+    /// Why there are none, for instance since it was cancelled. Vectors that came until then are kept for the next time.
     pub fn weigh(
         &self,
         repo: &Repo,
         task: &Task,
         ranked: &mut [RankedFile],
         blobs: &HashMap<String, String>,
+        cancelled: &dyn Fn() -> bool,
     ) -> Result<(), ChatError> {
         let queries = queries(repo, task, blobs);
-        let parts = parts(repo, ranked, blobs);
+        let parts = parts(ranked, cancelled);
+        if cancelled() {
+            return Err(ChatError::cancelled());
+        }
         if queries.is_empty() || parts.is_empty() {
             return Ok(());
         }
@@ -103,7 +107,7 @@ impl Meaning {
         let deadline = Instant::now() + self.patience;
         let outcome = match texts.is_empty() {
             true => Ok(()),
-            false => self.embedder.embed(&texts, deadline, &mut |first, vectors| {
+            false => self.embedder.embed(&texts, deadline, cancelled, &mut |first, vectors| {
                 came.extend(new.iter().skip(first).map(|wanted| wanted.key).zip(vectors));
             }),
         };
@@ -139,29 +143,29 @@ fn queries(repo: &Repo, task: &Task, blobs: &HashMap<String, String>) -> Vec<Wan
         Wanted::new(said)
     };
     let of_given = task.given.iter().filter_map(|given| {
-        let place = |hunk: &crate::git::Hunk| (hunk.old_start, hunk.old_start + hunk.old_lines.saturating_sub(1));
+        let last = |hunk: &Hunk| hunk.old_start.saturating_add(hunk.old_lines.saturating_sub(1));
+        let place = |hunk: &Hunk| (hunk.old_start, last(hunk));
         let places: Vec<(u32, u32)> = given.hunks.iter().map(|hunk| place(&hunk.place)).collect();
         text_of(&given.path, &places)
     });
     let of_focus = task.focus.iter().filter_map(|focus| {
         let line = focus.line.unwrap_or(1);
-        text_of(&focus.path, &[(line, line + AROUND)])
+        text_of(&focus.path, &[(line, line.saturating_add(AROUND))])
     });
     let of_text = Wanted::new(Mask::On.text(None, &task.text).into_owned());
     of_text.into_iter().chain(of_focus).chain(of_given).take(MOST_QUERIES).collect()
 }
 
-fn parts(repo: &Repo, ranked: &[RankedFile], blobs: &HashMap<String, String>) -> Vec<Part> {
+fn parts(ranked: &[RankedFile], cancelled: &dyn Fn() -> bool) -> Vec<Part> {
     let of = |(file, ranked): (usize, &RankedFile)| {
-        let text = blobs.get(&ranked.path).and_then(|blob| masked(repo, blob, &ranked.path));
-        let text = text.as_ref().map_or("", |text| text.as_str());
+        let text = &*ranked.told.texts.all;
         let chunks = chunks(&ranked.path, text, Language::detect(&ranked.path, text.as_bytes()));
         let chunks = chunks.into_iter().filter(|chunk| chunk.kind != ChunkKind::Summary);
         let part =
             |chunk: super::chunk::Chunk| Some(Part { file, lines: chunk.lines, text: Wanted::new(chunk.text(text))? });
         chunks.filter_map(part).collect::<Vec<_>>()
     };
-    ranked.iter().enumerate().flat_map(of).take(MOST_PIECES).collect()
+    ranked.iter().enumerate().take_while(|_| !cancelled()).flat_map(of).take(MOST_PIECES).collect()
 }
 
 /// Of each part, how near it is to what is nearest of the change: 1 for the nearest of all, 0 for the farthest and for what
@@ -203,7 +207,55 @@ fn set(ranked: &mut [RankedFile], parts: &[Part], near: &[f32]) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::context::retrieve::document::Document;
+    use crate::context::retrieve::factors::FileFactors;
+    use crate::context::retrieve::history::Touch;
+    use crate::context::retrieve::task::{Focus, Given, GivenHunk};
+    use crate::context::retrieve::told::Told;
+    use crate::context::retrieve::words::Vocabulary;
+
+    /// A repository with one file, and where that is.
+    fn sample(text: &str) -> (tempfile::TempDir, Repo, HashMap<String, String>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let blob = git.blob(text.as_bytes()).expect("a blob").to_string();
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        (folder, repo, HashMap::from([("a.rs".to_owned(), blob)]))
+    }
+
+    #[test]
+    fn lines_as_far_down_as_they_can_be_are_survived() {
+        let (_folder, repo, blobs) = sample("one\ntwo\n");
+        let place = |old_start, old_lines| Hunk { old_start, old_lines, new_start: 1, new_lines: 1 };
+        let hunks = [place(u32::MAX, 2), place(1, u32::MAX)];
+        let hunks = hunks.map(|place| GivenHunk { place, removed: Vec::new(), added: Vec::new() });
+        let given = Given { path: "a.rs".to_owned(), touch: Touch::Modified, hunks: hunks.into() };
+        let focus = Focus { path: "a.rs".to_owned(), line: Some(u32::MAX) };
+        let asked =
+            |task: Task| queries(&repo, &task, &blobs).into_iter().map(|wanted| wanted.text).collect::<String>();
+        assert_eq!(asked(Task { given: vec![given], ..Task::default() }), "one\ntwo\n");
+        assert_eq!(asked(Task { focus: vec![focus], ..Task::default() }), "");
+    }
+
+    #[test]
+    fn what_is_told_of_a_file_is_what_is_compared() {
+        let text = "fn one() {\n    \"***\"\n}\n";
+        let document = Arc::new(Document::read(text, &mut Vocabulary::default()));
+        let file = RankedFile {
+            path: "a.rs".to_owned(),
+            blob: "not to be looked at".to_owned(),
+            told: Told::plain(&document, text, &str::len),
+            document,
+            probability: 0.5,
+            factors: FileFactors::default(),
+            passages: Vec::new(),
+        };
+        let texts: Vec<String> = parts(&[file], &|| false).into_iter().map(|part| part.text.text).collect();
+        assert_eq!(texts, [text]);
+    }
 
     #[test]
     fn nearness_is_from_nought_to_one_whatever_the_vectors_are() {

@@ -21,8 +21,11 @@ mod links;
 pub mod mask;
 pub mod material;
 pub mod meaning;
+mod named;
 pub mod pack;
 mod past;
+mod remarks;
+mod rest;
 pub mod retrieve;
 mod secret_files;
 mod shelf;
@@ -35,4 +38,4 @@ pub mod tokens;
 pub mod tools;
 
 pub use secret_files::is_secret_file;
-pub use text::fence;
+pub use text::{fence, visible};

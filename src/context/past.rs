@@ -27,6 +27,8 @@ pub struct Known {
     pub history: History,
     /// By commit: its number in the history.
     numbers: HashMap<String, usize>,
+    /// The same, by number.
+    commits: Vec<String>,
     parents: HashMap<String, Vec<String>>,
 }
 
@@ -50,8 +52,16 @@ impl Known {
     ///
     /// # Errors
     /// A tip that is no commit. What goes wrong with `folder` costs time and nothing else.
-    pub fn read(repo: &Repo, tip: &str, limit: usize, folder: Option<&Path>) -> Result<Self, GitError> {
-        let kept = Kept { shelf: Shelf::open(folder, "past", MOST_KEPT), limit };
+    ///
+    /// Once it is cancelled, commits have changed nothing; what was read until then is kept.
+    pub fn read(
+        repo: &Repo,
+        tip: &str,
+        limit: usize,
+        folder: Option<&Path>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Self, GitError> {
+        let kept = Kept { shelf: Shelf::open(folder, "past", MOST_KEPT), limit, cancelled };
         let entries = match on_top(repo, tip, &kept) {
             Some(entries) => entries,
             None => walked(repo, tip, &kept)?,
@@ -65,6 +75,7 @@ impl Known {
         for Entry { ancestor, files, words } in entries {
             if !files.is_empty() {
                 known.numbers.insert(ancestor.commit.clone(), known.history.commits.len());
+                known.commits.push(ancestor.commit.clone());
                 let file =
                     |Changed { path, touch, hunks }| PastFile { path: known.history.path_id(&path), touch, hunks };
                 let files = files.into_iter().map(file).collect();
@@ -73,6 +84,11 @@ impl Known {
             known.parents.insert(ancestor.commit, ancestor.parents);
         }
         known
+    }
+
+    /// A commit of the history, as hexadecimal.
+    pub fn commit(&self, number: usize) -> Option<&str> {
+        self.commits.get(number).map(String::as_str)
     }
 
     /// The history's commits that a commit has behind it, itself included, the newest first.
@@ -93,12 +109,13 @@ impl Known {
 }
 
 /// Histories by their tip, and what single commits changed.
-struct Kept {
+struct Kept<'a> {
     shelf: Shelf,
     limit: usize,
+    cancelled: &'a dyn Fn() -> bool,
 }
 
-impl Kept {
+impl Kept<'_> {
     fn history_key(&self, tip: &str) -> Key {
         Key::of(&["past", VERSION, tip, &self.limit.to_string()])
     }
@@ -126,7 +143,7 @@ impl Kept {
 
 /// The history of a commit a few commits above one whose history is kept, none of them a merge: these few, then that one.
 /// It is what [`walked`] has, without a walk, for which git reads every commit that there is.
-fn on_top(repo: &Repo, tip: &str, kept: &Kept) -> Option<Vec<Entry>> {
+fn on_top(repo: &Repo, tip: &str, kept: &Kept<'_>) -> Option<Vec<Entry>> {
     let mut above: Vec<Ancestor> = Vec::new();
     let mut commit = tip.to_owned();
     let base = loop {
@@ -143,7 +160,7 @@ fn on_top(repo: &Repo, tip: &str, kept: &Kept) -> Option<Vec<Entry>> {
     };
     let above = above.into_iter().map(|ancestor| {
         kept.commit(&ancestor.commit).unwrap_or_else(|| {
-            let (entry, missing) = Entry::read(repo, ancestor);
+            let (entry, missing) = Entry::read(repo, ancestor, kept.cancelled);
             if missing == 0 {
                 kept.put_commit(&entry);
             }
@@ -154,7 +171,7 @@ fn on_top(repo: &Repo, tip: &str, kept: &Kept) -> Option<Vec<Entry>> {
 }
 
 /// The history as git tells it.
-fn walked(repo: &Repo, tip: &str, kept: &Kept) -> Result<Vec<Entry>, GitError> {
+fn walked(repo: &Repo, tip: &str, kept: &Kept<'_>) -> Result<Vec<Entry>, GitError> {
     let ancestors = repo.ancestors(tip, kept.limit)?;
     let base = ancestors.iter().take(RECENT).find_map(|ancestor| kept.history(&ancestor.commit)).unwrap_or_default();
     let mut base: HashMap<String, Entry> =
@@ -168,7 +185,7 @@ fn walked(repo: &Repo, tip: &str, kept: &Kept) -> Result<Vec<Entry>, GitError> {
     for ancestor in ancestors {
         let known = base.remove(&ancestor.commit).or_else(|| kept.commit(&ancestor.commit));
         entries.push(known.unwrap_or_else(|| {
-            let (entry, lacks) = Entry::read(repo, ancestor);
+            let (entry, lacks) = Entry::read(repo, ancestor, kept.cancelled);
             missing += lacks;
             entry
         }));
@@ -181,7 +198,10 @@ fn walked(repo: &Repo, tip: &str, kept: &Kept) -> Result<Vec<Entry>, GitError> {
 
 impl Entry {
     /// What a commit changed, and how much of that git does not have.
-    fn read(repo: &Repo, ancestor: Ancestor) -> (Self, u32) {
+    fn read(repo: &Repo, ancestor: Ancestor, cancelled: &dyn Fn() -> bool) -> (Self, u32) {
+        if cancelled() {
+            return (Self::of(ancestor, Vec::new()), 1);
+        }
         match repo.past_changes(&ancestor.commit, MOST_FILES, &is_code) {
             Ok(past) => (Self::of(ancestor, past.changes), past.missing),
             Err(_) => (Self::of(ancestor, Vec::new()), 1),
@@ -333,7 +353,7 @@ mod tests {
 
         fn read(&self) -> Known {
             let repo = Repo::discover(self.git.path()).expect("a repository");
-            Known::read(&repo, &self.tip(), 100, Some(&self.folder.path().join("kept"))).expect("a history")
+            Known::read(&repo, &self.tip(), 100, Some(&self.folder.path().join("kept")), &|| false).expect("a history")
         }
     }
 
@@ -379,8 +399,8 @@ mod tests {
             let folder = sample.folder.path().join(folder);
             let mut tip = merge.clone();
             for number in 8..11 {
-                let kept = Known::read(&repo, &tip, limit, Some(&folder)).expect("a history");
-                let told = Known::read(&repo, &tip, limit, None).expect("a history");
+                let kept = Known::read(&repo, &tip, limit, Some(&folder), &|| false).expect("a history");
+                let told = Known::read(&repo, &tip, limit, None, &|| false).expect("a history");
                 assert_eq!(kept.history.commits, told.history.commits);
                 assert_eq!((kept.numbers, kept.parents), (told.numbers, told.parents));
                 tip = sample.commit_on(number, &[&tip]);

@@ -12,16 +12,18 @@ use ignore::gitignore::Gitignore;
 use super::candidates::choose;
 use super::compress::Strength;
 use super::covered::Covered;
-use super::house_documents::{constitution, house_documents};
-use super::house_rules::house_rules;
+use super::house_documents::house_documents;
 use super::index::{Index, Reach};
 use super::library::{Library, code_of};
-use super::mask::Mask;
 use super::meaning::Meaning;
-use super::pack::{Because, Count, Need, Packed, Piece, Said, SectionKind, Untested, pack};
+use super::named::{self, Mentions};
+use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack};
 use super::past::Known;
+use super::remarks::{tell_coverage, tell_last_change, tell_parts, untested};
+use super::rest::rests;
 use super::retrieve::factors::{FileFactors, PassageFactors};
-use super::retrieve::task::{Focus, Task, old_lines};
+use super::retrieve::task::{Focus, Task};
+use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, reweigh};
 use super::skeleton::{Documents, skeleton};
@@ -31,20 +33,18 @@ use super::tokens;
 use crate::domain::text::one_line;
 use crate::domain::{Encoding, LineRange};
 use crate::git::{GitError, Repo};
-use crate::provider::builtin::facts::{Facts, is_test_path};
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::Parsers;
+use crate::provider::builtin::facts::is_test_path;
 
 /// Commits of history that are looked at: a bound on how long the first question in a repository takes.
 pub const HISTORY: usize = 3_000;
-/// The place in focus may take so many tokens, and no more than an eighth of the budget.
+/// The place in focus, and without one the rest of what the change stands in, may take so many tokens, and no more than
+/// an eighth of the budget.
 const MAX_FOCUS: u32 = 2_000;
-/// The project's rules may take so many tokens, and no more than a part of 32 of the budget.
-const MAX_RULES: u32 = 1_500;
-/// The constitution is whole up to a quarter of the budget: it is pinned, and nothing is sent before it.
-const CONSTITUTION_PART: u32 = 4;
+const FOCUS_PART: u32 = 8;
+/// A file, and a passage of it, above this score is as good as certain to belong to the change.
+const CERTAIN: f32 = 0.9;
 /// The task's text may take a quarter of the budget: it is known to whoever asks.
-const TASK_PART: u32 = 4;
+pub const TASK_PART: u32 = 4;
 
 /// What may be in the context besides the change.
 #[derive(Debug, Clone)]
@@ -52,19 +52,12 @@ pub struct Options {
     pub types: bool,
     pub tests: bool,
     pub documentation: bool,
-    pub rules: Rules,
     /// Globs in the syntax of .gitignore; with any, code comes from files that they name.
     pub files: Gitignore,
     /// With any, code is of these kinds.
     pub kinds: Vec<SectionKind>,
-}
-
-/// Who tells of the constitution and of the project's rules.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rules {
-    Quoted,
-    /// Whoever asks does so by itself, of these documents.
-    Told(Vec<String>),
+    /// Whether the changed functions that no test reaches are wanted: all given files are parsed for them.
+    pub untested: bool,
 }
 
 impl Default for Options {
@@ -73,22 +66,41 @@ impl Default for Options {
             types: true,
             tests: true,
             documentation: true,
-            rules: Rules::Quoted,
             files: Gitignore::empty(),
             kinds: Vec::new(),
+            untested: false,
         }
     }
 }
 
 impl Options {
-    fn wants_file(&self, path: &str) -> bool {
-        (self.tests || !is_test_path(path))
-            && (self.files.is_empty() || self.files.matched_path_or_any_parents(path, false).is_ignore())
+    /// What takes a file away.
+    fn file_filter(&self, path: &str) -> Option<Filter> {
+        let is_other = || !self.files.matched_path_or_any_parents(path, false).is_ignore();
+        match () {
+            () if !self.tests && is_test_path(path) => Some(Filter::Tests),
+            () if !self.files.is_empty() && is_other() => Some(Filter::Files),
+            () => None,
+        }
     }
 
-    fn wants_kind(&self, kind: SectionKind) -> bool {
-        self.kinds.is_empty() || self.kinds.contains(&kind)
+    /// What takes a piece of a kind away.
+    fn kind_filter(&self, kind: SectionKind) -> Option<Filter> {
+        match () {
+            () if !self.kinds.is_empty() && !self.kinds.contains(&kind) => Some(Filter::Kinds),
+            () if !self.types && kind == SectionKind::Type => Some(Filter::Types),
+            () => None,
+        }
     }
+}
+
+/// Takes away what a filter says, and counts it.
+fn sift<T>(all: &mut Vec<T>, filtered: &mut BTreeMap<Filter, u32>, filter: impl Fn(&T) -> Option<Filter>) {
+    all.retain(|one| {
+        let by = filter(one);
+        by.into_iter().for_each(|by| *filtered.entry(by).or_default() += 1);
+        by.is_none()
+    });
 }
 
 /// What the context is asked for of.
@@ -98,9 +110,10 @@ pub struct Question<'a> {
     /// The commit whose history is looked at.
     pub history: &'a str,
     pub task: Task,
-    /// The change as it is told; empty when the task's text says it. Asked for when the ranking is
-    /// done: a table of tokens may still be unpacked until then.
-    pub diff: &'a dyn Fn() -> ToldDiff,
+    /// What must be there before all else, in this order, in the budget.
+    pub front: Vec<Piece>,
+    /// Documents of the house that are told already.
+    pub documents_told: &'a [String],
     /// In tokens of the encoding.
     pub budget: u32,
     pub encoding: Encoding,
@@ -111,153 +124,134 @@ pub struct Question<'a> {
     pub index: Option<&'a Index>,
     /// What code means; without it that signal is missing.
     pub meaning: Option<&'a Meaning>,
+    /// Whether nobody waits for the answer any more; once yes, always yes. Looked at with every file and every commit.
+    pub cancelled: &'a dyn Fn() -> bool,
 }
 
-/// The change in words.
-#[derive(Default)]
-pub struct ToldDiff {
-    /// One for each file.
-    pub pieces: Vec<Piece>,
-    /// What of the change is not among them.
-    pub notes: Vec<String>,
-}
-
-/// Puts the context together.
-pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Packed, GitError> {
-    let weights = Weights::built_in();
-    let Question { tree, history, task, diff, budget, encoding, options, folder, index, meaning } = question;
-    let count: Count<'_> = &|text| tokens::count(encoding, text);
-    let changed: Vec<&str> = task.paths().collect();
-    let listing = repo.listing(tree)?;
-    let tree_files = code_of(&listing, &changed);
-    let blobs: HashMap<String, String> = tree_files.iter().map(|file| (file.path.clone(), file.blob.clone())).collect();
-    let known = Known::read(repo, history, HISTORY, folder)?;
-    let before = known.before(history);
-    let chosen = choose(tree_files.clone(), &task, index, &known.history, &before);
-    let mut library = Library::open(folder);
-    let mut notes = Vec::new();
-    if chosen.len() < tree_files.len() && index.is_none_or(|index| index.reach() != Reach::Whole) {
-        let all = crate::domain::text::count(tree_files.len(), "file");
-        notes.push(format!("only {} of {all} of code were looked at: there is no index of all of them", chosen.len()));
-    }
-    let (files, unread) = library.read_within(repo, chosen, &changed);
-    let telling = Telling::open(repo, encoding, folder);
-    let told = |file: &SourceFile| telling.told(file);
-    let sources = Sources { files: &files, history: &known.history, before: &before, told: &told };
-    let mut ranked = rank(&task, &sources, weights, &mut library.vocabulary);
-    if unread > 0 {
-        let files = crate::domain::text::count(unread, "file");
-        notes.push(format!("without {files} of code: there is too much in the others"));
-    }
-    match meaning.map(|meaning| meaning.weigh(repo, &task, &mut ranked, &blobs)) {
-        Some(Ok(())) => ranked = reweigh(&ranked, weights),
-        Some(Err(error)) => notes.push(format!("without what code means: {}", one_line(&error.summary))),
-        None => {}
-    }
-    ranked.retain(|file| options.wants_file(&file.path));
-    let tokens = |text: &str| count(text) as u64;
-    let mut all = Vec::new();
-    if options.rules == Rules::Quoted
-        && let Some(text) = constitution(repo, tree, u64::from(budget / CONSTITUTION_PART), &tokens, Mask::On)
-    {
-        all.push(piece(SectionKind::Rules, Need::Must, text, "the constitution, pinned"));
-    }
-    if !task.text.is_empty() {
-        all.push(task_piece(&task.text, budget / TASK_PART, count));
-    }
-    let diff = diff();
-    notes.extend(diff.notes);
-    all.extend(diff.pieces);
-    let places = focus_pieces(&task.focus, &files, &telling, budget, count);
-    let is_missing = |focus: &&Focus| !places.iter().any(|piece| piece.path == focus.path);
-    notes.extend(task.focus.iter().filter(is_missing).map(|focus| {
-        format!("nothing of {} is in focus: no file of code of this path is in the tree", one_line(&focus.path))
-    }));
-    all.extend(places);
-    let documents = if options.documentation { house_documents(repo, tree)? } else { Vec::new() };
-    let mut loaded = Vec::new();
-    match options.rules {
-        Rules::Told(ref told) => loaded.clone_from(told),
-        Rules::Quoted if options.documentation => {
-            let room = u64::from(MAX_RULES.min(budget / 32));
-            if let Some(rules) = house_rules(repo, tree, &changed, &documents, room, &tokens, Mask::On) {
-                all.push(piece(SectionKind::Rules, Need::Must, rules.text + "\n", "the project's rules"));
-                loaded = rules.sources;
-            }
-        }
-        Rules::Quoted => {}
-    }
-    let documents = Documents { all: &documents, loaded: &loaded };
-    all.extend(skeleton(&tree_files, documents, &changed, budget, count));
-    let mut code = pieces(&ranked, weights);
-    code.retain(|piece| options.wants_kind(piece.kind));
-    mention(&mut code, &task.text);
-    match options.types {
-        true => types(&mut code, &ranked),
-        false => code.retain(|piece| piece.kind != SectionKind::Type),
-    }
-    all.extend(code);
-    all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, &library)));
-    let mut packed = pack(&all, budget, count);
-    for strength in Strength::ALL {
-        if !is_tight(&packed) {
-            break;
-        }
-        squeeze(&mut all, &ranked, *strength, &telling);
-        packed = Packed { compression: Some(*strength), ..pack(&all, budget, count) };
-    }
-    let sent = packed.sections.iter().map(|section| section.path.as_str());
-    if let Some(covered) = Covered::find(repo, tree, &blobs, &sent.chain(changed.iter().copied()).collect()) {
-        tell_coverage(&mut packed, &covered);
-        packed.untested = untested(repo, &task, &blobs, &covered);
-    }
-    packed.notes = notes;
+/// Puts the context together; `None` when nobody waits for it any more. What was found out until then is kept.
+pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Option<Packed>, GitError> {
+    let mut library = Library::open(question.folder);
+    let telling = Telling::open(repo, question.encoding, question.folder);
+    let packed = put_together(repo, question, &mut library, &telling)?;
     library.close();
     telling.close();
     Ok(packed)
 }
 
-/// What tests reached of each section.
-fn tell_coverage(packed: &mut Packed, covered: &Covered) {
-    for section in &mut packed.sections {
-        section.coverage = section.lines.and_then(|lines| covered.share(&section.path, lines));
-        if let Some(share) = section.coverage {
-            let said = match share.reached {
-                0 => "; not covered by tests".to_owned(),
-                reached => {
-                    format!("; tests reach {reached} of {}", crate::domain::text::count(share.of as usize, "line"))
-                }
-            };
-            Arc::make_mut(&mut section.because).reason.push_str(&said);
-        }
+fn put_together(
+    repo: &Repo,
+    question: Question<'_>,
+    library: &mut Library,
+    telling: &Telling<'_>,
+) -> Result<Option<Packed>, GitError> {
+    let weights = Weights::built_in();
+    let Question { tree, history, task, front, documents_told, budget, encoding, options, folder, index, .. } =
+        question;
+    let (meaning, cancelled) = (question.meaning, question.cancelled);
+    let count: Count<'_> = &|text| tokens::count(encoding, text);
+    let (task, passed_over) = task.leading();
+    let changed: Vec<&str> = task.paths().chain(passed_over.iter().map(String::as_str)).collect();
+    let listing = repo.listing(tree)?;
+    let tree_files = code_of(&listing, &changed.iter().copied().collect());
+    let blobs: HashMap<String, String> = tree_files.iter().map(|file| (file.path.clone(), file.blob.clone())).collect();
+    let known = Known::read(repo, history, HISTORY, folder, cancelled)?;
+    if cancelled() {
+        return Ok(None);
     }
+    let before = known.before(history);
+    let mentions = Mentions::of(&task.text);
+    let mut named = mentions.in_tree(&tree_files, index);
+    let mut searched = tree_files.clone();
+    searched.retain(|file| !passed_over.contains(&file.path));
+    let all = searched.len();
+    let chosen = choose(searched, &task, &named, index, &known.history, &before);
+    let mut notes = Vec::new();
+    if chosen.len() < all && index.is_none_or(|index| index.reach() != Reach::Whole) {
+        let all = crate::domain::text::count(all, "file");
+        notes.push(format!("only {} of {all} of code were looked at: there is no index of all of them", chosen.len()));
+    }
+    let first = task.paths().chain(named.paths()).collect();
+    let (files, unread) = library.read_within(repo, chosen, &first, cancelled);
+    if cancelled() {
+        return Ok(None);
+    }
+    mentions.declared(&mut named, &files, &library.vocabulary);
+    let told = |file: &SourceFile| match cancelled() {
+        true => Told::plain(&file.document, "", &str::len),
+        false => telling.told(file),
+    };
+    let paths = named.paths().collect();
+    let sources = Sources { files: &files, history: &known.history, before: &before, told: &told, named: &paths };
+    let mut ranked = rank(&task, &sources, weights, &mut library.vocabulary);
+    if unread > 0 {
+        let files = crate::domain::text::count(unread, "file");
+        notes.push(format!("without {files} of code: there is too much in the others"));
+    }
+    match meaning.map(|meaning| meaning.weigh(repo, &task, &mut ranked, &blobs, cancelled)) {
+        _ if cancelled() => return Ok(None),
+        Some(Ok(())) => ranked = reweigh(&ranked, weights),
+        Some(Err(error)) => notes.push(format!("without what code means: {}", one_line(&error.summary))),
+        None => {}
+    }
+    let mut filtered = BTreeMap::new();
+    sift(&mut ranked, &mut filtered, |file| options.file_filter(&file.path));
+    let mut all = front;
+    if !task.text.is_empty() {
+        all.push(task_piece(&task.text, budget / TASK_PART, count));
+    }
+    let places = focus_pieces(&task.focus, &files, telling, budget, count);
+    let is_missing = |focus: &&Focus| !places.iter().any(|piece| piece.path == focus.path);
+    notes.extend(task.focus.iter().filter(is_missing).map(|focus| {
+        format!("nothing of {} is in focus: no file of code of this path is in the tree", one_line(&focus.path))
+    }));
+    all.extend(places);
+    if task.focus.is_empty() && options.kinds.is_empty() {
+        let given = task.given.iter().filter(|given| options.file_filter(&given.path).is_none());
+        all.extend(rests(given, &files, telling, MAX_FOCUS.min(budget / FOCUS_PART), count));
+    }
+    let mut documents = house_documents(&listing);
+    sift(&mut documents, &mut filtered, |_| (!options.documentation).then_some(Filter::Documents));
+    let documents = Documents { all: &documents, loaded: documents_told };
+    all.extend(skeleton(&tree_files, documents, &changed, budget, count));
+    let mut code = pieces(&ranked, weights);
+    sift(&mut code, &mut filtered, |piece| options.kind_filter(piece.kind));
+    certain(&mut code);
+    named::mark_files(&mut code, &named);
+    let because_of = |file: &RankedFile| because(&file.factors, weights);
+    let counted = (&library.vocabulary, count);
+    let mut declarations = named::declarations(&named, &task, (&ranked, &files), telling, &because_of, counted);
+    sift(&mut declarations, &mut filtered, |piece| options.kind_filter(piece.kind));
+    code.extend(declarations);
+    types(&mut code, &ranked);
+    all.extend(code);
+    all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, library)));
+    let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
+    let mut packed = pack(&all, &declared, budget, count);
+    for strength in Strength::ALL {
+        if !is_tight(&packed) {
+            break;
+        }
+        squeeze(&mut all, &ranked, *strength, telling, cancelled);
+        if cancelled() {
+            return Ok(None);
+        }
+        packed = Packed { compression: Some(*strength), ..pack(&all, &declared, budget, count) };
+    }
+    tell_parts(&mut packed, &declared);
+    let sent = packed.sections.iter().map(|section| section.path.as_str());
+    if let Some(covered) = Covered::find(repo, tree, &blobs, &sent.chain(changed.iter().copied()).collect()) {
+        tell_coverage(&mut packed, &covered);
+        packed.untested = if options.untested { untested(repo, &task, &blobs, &covered) } else { Vec::new() };
+    }
+    let changed = task.given.iter().map(|given| given.path.as_str()).collect();
+    tell_last_change(&mut packed, repo, (&known, &before), &changed);
+    packed.notes = notes;
+    packed.filtered = filtered;
+    Ok(Some(packed))
 }
 
-/// The changed functions that no test reaches.
-fn untested(repo: &Repo, task: &Task, blobs: &HashMap<String, String>, covered: &Covered) -> Vec<Untested> {
-    let mut parsers = Parsers::default();
-    let mut found = Vec::new();
-    for given in &task.given {
-        let content = blobs.get(&given.path).and_then(|blob| repo.blob(blob).ok());
-        let Some(content) = content.filter(|_| covered.has(&given.path)) else { continue };
-        let language = Language::detect(&given.path, &content);
-        let parsed = language.and_then(|language| parsers.parse(&given.path, language, &content).ok());
-        for function in parsed.map(|source| Facts::of(&source).functions).unwrap_or_default() {
-            let lines = LineRange::new(function.line_start, function.line_end);
-            let is_changed = given.hunks.iter().any(|hunk| {
-                let (start, end) = old_lines(&hunk.place);
-                LineRange::new(start + 1, end.max(start + 1)).overlaps(lines)
-            });
-            let share = covered.share(&given.path, lines);
-            if is_changed && !function.is_test && share.is_some_and(|share| share.reached == 0) {
-                found.push(Untested { path: given.path.clone(), name: function.name, lines });
-            }
-        }
-    }
-    found
-}
-
-pub(super) fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
+/// A piece of no file.
+pub fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece {
     Piece {
         path: String::new(),
         lines: None,
@@ -311,7 +305,7 @@ fn focus_pieces(
     budget: u32,
     count: Count<'_>,
 ) -> Vec<Piece> {
-    let most = MAX_FOCUS.min(budget / 8) / focus.len().max(1) as u32;
+    let most = MAX_FOCUS.min(budget / FOCUS_PART) / focus.len().max(1) as u32;
     let around = |focus: &Focus| {
         let file = files.iter().find(|file| file.path == focus.path)?;
         let (document, texts) = (&file.document, telling.told(file).texts);
@@ -349,6 +343,8 @@ fn summary(file: &RankedFile, library: &Library) -> Piece {
     let tokens: u32 = file.told.tokens.iter().sum();
     let mut names: Vec<&str> = file.document.declared.iter().map(|(_, name)| library.vocabulary.name(*name)).collect();
     names.dedup();
+    // A key may be a name by the looks of its line: only those are told that are among what may be.
+    names.retain(|name| file.told.texts.all.contains(name));
     names.truncate(MAX_NAMES);
     let text = format!("{} lines, {tokens} tokens; declares {}\n", file.document.lines(), names.join(", "));
     let mut piece = piece(SectionKind::Summary, Need::Filler, text, "what does not fit, in short");
@@ -467,34 +463,9 @@ fn passage_reason(factors: &PassageFactors, weights: &Weights) -> &'static str {
     strongest.map_or("", |((reason, _), _)| reason)
 }
 
-/// The path of `path:12`, `path:12:3` and of a path at the end of a sentence.
-fn without_line(word: &str) -> &str {
-    let is_line = |end: &str| end.bytes().all(|byte| byte.is_ascii_digit());
-    let mut path = word.trim_end_matches(['.', ':']);
-    while let Some((before, _)) = path.rsplit_once(':').filter(|(_, end)| is_line(end)) {
-        path = before;
-    }
-    path
-}
-
-/// What the task's text names must be there: of files that it names by path, the best passage.
-fn mention(pieces: &mut [Piece], text: &str) {
-    let words: HashSet<&str> = text
-        .split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | ',' | ';'))
-        .filter(|word| word.contains('.') || word.contains('/'))
-        .map(without_line)
-        .collect();
-    let mut best: BTreeMap<String, (usize, f32)> = BTreeMap::new();
-    for (at, piece) in pieces.iter().enumerate() {
-        // Certain is what is above 0.9.
-        if words.contains(piece.path.as_str()) || piece.score > 0.9 {
-            let known = best.entry(piece.path.clone()).or_insert((at, f32::MIN));
-            if piece.worth > known.1 {
-                *known = (at, piece.worth);
-            }
-        }
-    }
-    for (at, _) in best.into_values() {
+/// Of each file that is as good as certain, the best passage must be there.
+fn certain(pieces: &mut [Piece]) {
+    for at in best_of_files(pieces, &|piece| piece.score > CERTAIN) {
         pieces[at].need = Need::Must;
     }
 }
@@ -515,19 +486,37 @@ fn types(pieces: &mut [Piece], ranked: &[RankedFile]) {
 }
 
 #[cfg(test)]
+mod cancelled;
+
+#[cfg(test)]
 mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::context::mask::Mask;
+    use crate::context::retrieve::document::Document;
+    use crate::context::retrieve::told::Told;
+    use crate::context::text::Text;
 
-    #[rstest]
-    #[case("src/a.rs", "src/a.rs")]
-    #[case("src/a.rs:12", "src/a.rs")]
-    #[case("src/a.rs:12:3:", "src/a.rs")]
-    #[case("src/a.rs.", "src/a.rs")]
-    #[case("http://x", "http://x")]
-    fn a_line_is_no_part_of_a_path(#[case] word: &str, #[case] path: &str) {
-        assert_eq!(without_line(word), path);
+    #[test]
+    fn a_summary_names_nothing_that_may_not_be_told() {
+        let text = "type: \"ghp_0123456789abcdefghijklmnopqrstuvwxyz\"\nfn fine() {}\n";
+        let mut library = Library::default();
+        let document = Arc::new(Document::read(text, &mut library.vocabulary));
+        assert_eq!(document.declared.len(), 2);
+        let masked = Text::new("a.rs", text.as_bytes(), Mask::On);
+        let said = |first, last| masked.lines_of(LineRange::new(first, last));
+        let file = RankedFile {
+            path: "a.rs".to_owned(),
+            blob: String::new(),
+            told: Told::masked(&document, text, &said, &str::len),
+            document,
+            probability: 0.5,
+            factors: FileFactors::default(),
+            passages: Vec::new(),
+        };
+        let told = summary(&file, &library).text;
+        assert!(told.ends_with("; declares fine\n"), "{}", &*told);
     }
 
     #[rstest]

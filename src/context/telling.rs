@@ -3,9 +3,12 @@
 //! Invariants: nothing that is told or kept holds a secret that [`Mask`] knows; what was kept is the same as what would
 //! be found out; a compressed file has as many lines as the file.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::chunk::{ChunkKind, Declaration, declarations};
 use super::compress::{Strength, compress};
 use super::library::content;
 use super::mask::Mask;
@@ -29,12 +32,16 @@ pub struct Telling<'a> {
     repo: &'a Repo,
     encoding: Encoding,
     kept: Shelf,
+    parsers: RefCell<Parsers>,
+    /// By path and blob.
+    declared: RefCell<HashMap<(String, String), Arc<[Declaration]>>>,
 }
 
 impl<'a> Telling<'a> {
     /// With what is kept in a folder.
     pub fn open(repo: &'a Repo, encoding: Encoding, folder: Option<&Path>) -> Self {
-        Self { repo, encoding, kept: Shelf::open(folder, "texts", MOST_KEPT) }
+        let kept = Shelf::open(folder, "texts", MOST_KEPT);
+        Self { repo, encoding, kept, parsers: RefCell::default(), declared: RefCell::default() }
     }
 
     fn count(&self, text: &str) -> usize {
@@ -62,6 +69,36 @@ impl<'a> Telling<'a> {
         let told = Told::masked(&file.document, &text, &said, &|text| self.count(text));
         self.kept.put(key, pack_told(&told));
         told
+    }
+
+    /// What a file declares, by its syntax tree; no name holds a secret.
+    pub fn declarations(&self, path: &str, blob: &str) -> Arc<[Declaration]> {
+        let place = (path.to_owned(), blob.to_owned());
+        if let Some(known) = self.declared.borrow().get(&place) {
+            return Arc::clone(known);
+        }
+        let key = self.key(path, blob, &["declarations"]);
+        let kept = self.kept.get(key).and_then(|bytes| unpack_declarations(&bytes));
+        let found: Arc<[Declaration]> = match kept {
+            Some(found) => found.into(),
+            None => match content(self.repo, blob) {
+                Ok(text) => {
+                    let text = text.unwrap_or_default();
+                    let mut found = declarations(&mut self.parsers.borrow_mut(), path, &text);
+                    for declaration in &mut found {
+                        // Tests may be called by any text.
+                        for name in [&mut declaration.name, &mut declaration.scope] {
+                            *name = Mask::On.shapes(name).into_owned();
+                        }
+                    }
+                    self.kept.put(key, pack_declarations(&found));
+                    found.into()
+                }
+                Err(_) => Arc::default(),
+            },
+        };
+        self.declared.borrow_mut().insert(place, Arc::clone(&found));
+        found
     }
 
     /// The passages of a file, compressed as a whole. Functions on needed lines keep their bodies.
@@ -126,4 +163,29 @@ fn unpack_told(bytes: &[u8]) -> Option<Told> {
     let tokens = reader.numbers()?;
     let types = reader.numbers()?.into_iter().map(|is_type| is_type != 0).collect();
     Some(Told { texts, tokens, types })
+}
+
+fn pack_declarations(declarations: &[Declaration]) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.number(declarations.len() as u32);
+    for Declaration { kind, name, scope, lines, head } in declarations {
+        for text in [kind.word(), name, scope] {
+            writer.text(text);
+        }
+        for number in [lines.start, lines.end, head.start, head.end] {
+            writer.number(number);
+        }
+    }
+    writer.finish()
+}
+
+fn unpack_declarations(bytes: &[u8]) -> Option<Vec<Declaration>> {
+    let mut reader = Reader(bytes);
+    let declaration = |reader: &mut Reader<'_>| {
+        let kind: ChunkKind = reader.text()?.parse().ok()?;
+        let (name, scope) = (reader.text()?.to_owned(), reader.text()?.to_owned());
+        let mut lines = || Some(LineRange::new(reader.number()?, reader.number()?));
+        Some(Declaration { kind, name, scope, lines: lines()?, head: lines()? })
+    };
+    (0..reader.count()?).map(|_| declaration(&mut reader)).collect()
 }

@@ -106,6 +106,17 @@ pub fn shown_line(line: &str) -> String {
     }
 }
 
+/// Some lines of a text whose first line is `first`; fewer where it has not got them.
+pub fn lines_of(text: &str, first: u32, wanted: LineRange) -> &str {
+    let mut starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
+    let start = starts.nth(wanted.start.saturating_sub(first) as usize).unwrap_or(text.len());
+    let end = match wanted.end < first {
+        true => start,
+        false => starts.nth((wanted.end - wanted.start.max(first)) as usize).unwrap_or(text.len()),
+    };
+    text.get(start..end).unwrap_or_default()
+}
+
 /// More backticks than stand side by side in a text, and three at least.
 pub fn fence_around(text: &str) -> String {
     let (mut longest, mut run, mut before) = (0, 0, None);
@@ -150,6 +161,21 @@ mod tests {
             assert_eq!((text.line(0), text.line(text.lines() + 1)), ("", ""));
         }
         assert!(Text::new("a", b"x\0y", Mask::On).is_binary);
+    }
+
+    #[test]
+    fn lines_are_taken_out_of_a_part_of_a_file() {
+        for (text, first, start, end, expected) in [
+            ("a\nb\nc\n", 1, 1, 3, "a\nb\nc\n"),
+            ("a\nb\nc", 5, 6, 7, "b\nc"),
+            ("a\nb\nc\n", 5, 6, 6, "b\n"),
+            ("a\nb\nc\n", 5, 3, 5, "a\n"),
+            ("a\nb\nc\n", 5, 7, 99, "c\n"),
+            ("a\nb\n", 5, 1, 4, ""),
+            ("a\nb\n", 5, 9, 9, ""),
+        ] {
+            assert_eq!(lines_of(text, first, LineRange::new(start, end)), expected, "{start}-{end} from {first}");
+        }
     }
 
     #[test]

@@ -222,7 +222,7 @@ pub enum RunEvent {
         #[serde(rename = "issuesByType")]
         issues_by_type: BTreeMap<String, u32>,
     },
-    /// What of the code around the change goes with the first request.
+    /// What is told of the project, the change and the code around it.
     Surrounded {
         context: Box<Surroundings>,
     },

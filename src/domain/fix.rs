@@ -81,6 +81,9 @@ pub struct Fix {
     pub created_at: Time,
     pub updated_at: Time,
     pub source: Source,
+    /// Nothing is learned from it: whoever asked for it opted out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub private: bool,
     /// What it is to do something about.
     pub findings: Vec<FindingId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

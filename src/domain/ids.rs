@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::Kind;
+
 /// An id that does not have the form revdeck gives out.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{text:?} is not a {what} id; {what} ids look like {example}")]
@@ -82,7 +84,8 @@ id!(
     FixId, "fix", "fx_", "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0E", (26..=26)
 );
 id!(
-    /// A pattern of knowledge: `k_` and 16 hexadecimal digits of a hash over language, broken and fixed form.
+    /// A pattern of knowledge: `k_` and 16 hexadecimal digits of a hash over language, broken and fixed form; of a false alarm over
+    /// language, form and kind.
     PatternId, "pattern", "k_", "k_3b1f0c9d2a7e4851", (16..=16)
 );
 
@@ -112,6 +115,12 @@ impl PatternId {
     /// The identity of a pattern: the same forms in the same language are the same pattern, whoever learned it.
     pub fn of(language: &str, broken: &str, fixed: &str) -> Self {
         let hash = content_hash([language.as_bytes(), broken.as_bytes(), fixed.as_bytes()]);
+        Self(format!("k_{}", &hash[..16]))
+    }
+
+    /// The identity of a known false alarm: what is dismissed as one kind may be right as another.
+    pub fn of_false_alarm(language: &str, form: &str, kind: Kind) -> Self {
+        let hash = content_hash([language, form, "", kind.word()].map(str::as_bytes));
         Self(format!("k_{}", &hash[..16]))
     }
 }

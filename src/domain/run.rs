@@ -303,6 +303,9 @@ pub struct RunRecord {
     /// Everything is sent, whatever earlier runs have reviewed: it was asked for with `--force`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
+    /// Nothing is learned from what it sees: whoever asked for it opted out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub private: bool,
     /// A person has stopped it for a while; its worker asks for nothing until that is taken back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,

@@ -1,8 +1,10 @@
-//! What a reviewer was told of the code around a change, and what was left away: kept in the run's journal, without texts.
+//! What a reviewer was told of the project, the change and the code around it, and what was left away: kept in the run's
+//! journal, without anybody's code.
 
 use serde::{Deserialize, Serialize};
 
-/// The context of a run's first request. Scores are from 0 to 1.
+/// The context of a run: what its first request tells, and the parts of the change that are for later ones. Scores are from
+/// 0 to 1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Surroundings {
@@ -13,6 +15,9 @@ pub struct Surroundings {
     /// How the code was compressed to have more of it; empty when it was not.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub compression: String,
+    /// What was learned and told, a line for each pattern.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<String>,
     /// What the reviewer had to do without: an index that is being built, a history.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -14,6 +14,9 @@ word_enum!(
     TriageAction { Set = "set", Undo = "undo", Redo = "redo" }
 );
 
+const VENDORED: &str = "generated or vendored code";
+const ELSEWHERE: &str = "fixed elsewhere";
+
 /// One line of `triage.ndjson`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disposition {
@@ -33,4 +36,44 @@ pub struct Disposition {
     /// The run in which the engine saw its evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+}
+
+impl Disposition {
+    /// Reasons that whoever dismisses is offered.
+    pub const REASONS: [&str; 5] = ["false positive", "intended", "not worth the change", VENDORED, ELSEWHERE];
+
+    /// Whether its reason says nothing of the code's shape; it may go on: "Fixed elsewhere, in #12".
+    pub fn is_about_other_things(&self) -> bool {
+        let reason = self.reason.trim_start();
+        let begins = |with: &str| reason.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+        [VENDORED, ELSEWHERE].into_iter().any(begins)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_reasons_that_are_offered_two_say_nothing_of_the_code() {
+        let is_about_other_things = |reason: &str| {
+            let line = serde_json::json!({
+                "finding_id": "f_0000000000000001", "status": "dismissed", "previous": "open", "actor": "user",
+                "reason": reason, "at": "2026-03-04T05:06:07Z", "action": "set", "group": "g",
+            });
+            serde_json::from_value::<Disposition>(line).expect("a disposition").is_about_other_things()
+        };
+        let offered = Disposition::REASONS.map(is_about_other_things);
+        assert_eq!(offered, [false, false, false, true, true]);
+        for (reason, expected) in [
+            (" Fixed elsewhere, in #12", true),
+            ("GENERATED or vendored code", true),
+            ("fixed else", false),
+            ("not fixed elsewhere", false),
+            ("généré", false),
+            ("", false),
+        ] {
+            assert_eq!(is_about_other_things(reason), expected, "{reason:?}");
+        }
+    }
 }

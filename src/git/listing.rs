@@ -59,13 +59,18 @@ impl Repo {
     /// # Errors
     /// A commit or a folder that cannot be read.
     pub fn listing(&self, commit: &str) -> Result<Listing, GitError> {
+        self.walk(commit, true)
+    }
+
+    /// As [`Repo::listing`]; whether something is ignored is told only `with_rules`.
+    pub(super) fn walk(&self, commit: &str, with_rules: bool) -> Result<Listing, GitError> {
         let failed = self.failed("list the files of a commit");
         let tree = self.commit(commit)?.tree().map_err(failed)?;
         let mut listing = Listing { entries: Vec::new(), complete: true };
         let mut open = vec![Folder { tree, path: Vec::new(), rules: None, is_ignored: false }];
         let (mut seen, mut path_bytes) = (0, 0);
         while let Some(folder) = open.pop() {
-            let rules = self.rules_of(&folder);
+            let rules = if with_rules { self.rules_of(&folder) } else { None };
             for entry in folder.tree.iter().filter(|entry| is_a_name(entry.name_bytes())) {
                 let mut path = [folder.path.as_slice(), entry.name_bytes()].concat();
                 seen += 1;

@@ -3,7 +3,9 @@
 //! Invariants: everything comes from objects; a commit that cannot be read (a shallow or partial clone ends somewhere)
 //! ends the walk or is passed over, it fails nothing.
 
-use git2::{Commit, Delta, DiffDelta, DiffOptions, Oid, Sort};
+use std::collections::{BinaryHeap, HashMap};
+
+use git2::{Commit, Delta, DiffDelta, DiffOptions, Oid};
 
 use super::{GitError, Hunk, Repo};
 use crate::domain::Time;
@@ -11,6 +13,8 @@ use crate::domain::text::path_from_bytes;
 
 /// Larger files are compared by name only, in bytes: nobody wrote them by hand.
 const MAX_BYTES: i64 = 1 << 20;
+/// So many commits more are looked at for children that are older than their parents, by clocks that went wrong.
+const LATE: usize = 100;
 
 /// A commit and those before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,16 +74,16 @@ impl Repo {
     /// A commit and those it has behind it, at most `limit`, the newest first, children before their parents.
     pub fn ancestors(&self, commit: &str, limit: usize) -> Result<Vec<Ancestor>, GitError> {
         let failed = self.failed("walk through the history");
+        // Before it sorts, libgit2 reads every commit that there is; unsorted they come by time, as they are read.
         let mut walk = self.inner.revwalk().map_err(failed)?;
-        walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME).map_err(failed)?;
         walk.push(self.commit_id(commit)?).map_err(failed)?;
         let mut found = Vec::new();
-        for id in walk.take(limit) {
+        for id in walk.take(limit.saturating_add(LATE)) {
             // A shallow clone, or one that lacks objects: the history ends here.
             let Ok(commit) = id.and_then(|id| self.inner.find_commit(id)) else { break };
-            found.push(ancestor(&commit));
+            found.push((commit.time().seconds(), ancestor(&commit)));
         }
-        Ok(found)
+        Ok(children_first(found, limit))
     }
 
     /// A commit with its parents.
@@ -93,8 +97,15 @@ impl Repo {
     /// What a commit says of itself, and when it was made. Bytes that are not UTF-8 are replaced.
     pub fn commit_message(&self, commit: &str) -> Result<(String, Time), GitError> {
         let commit = self.commit(commit)?;
-        let made = Time::from_second(commit.time().seconds()).unwrap_or_default();
-        Ok((String::from_utf8_lossy(commit.message_bytes()).into_owned(), made))
+        Ok((String::from_utf8_lossy(commit.message_bytes()).into_owned(), made(&commit)))
+    }
+
+    /// When a commit was made.
+    ///
+    /// # Errors
+    /// A commit that git does not have.
+    pub fn commit_time(&self, commit: &str) -> Result<Time, GitError> {
+        Ok(made(&self.commit(commit)?))
     }
 
     /// The files that are wanted, and that a commit modified against its first parent, by path: neither added, nor deleted,
@@ -191,6 +202,39 @@ impl Repo {
     }
 }
 
+fn made(commit: &Commit<'_>) -> Time {
+    Time::from_second(commit.time().seconds()).unwrap_or_default()
+}
+
+/// The first `limit` of some commits, the newest first but none before its children.
+fn children_first(found: Vec<(i64, Ancestor)>, limit: usize) -> Vec<Ancestor> {
+    let mut children: HashMap<&str, u32> = HashMap::new();
+    for parent in found.iter().flat_map(|(_, ancestor)| &ancestor.parents) {
+        *children.entry(parent).or_default() += 1;
+    }
+    let numbers: HashMap<&str, usize> =
+        found.iter().enumerate().map(|(number, (_, ancestor))| (ancestor.commit.as_str(), number)).collect();
+    let entry = |number: usize| found.get(number).map(|(time, ancestor)| (*time, ancestor.commit.as_str(), number));
+    let is_free = |(_, ancestor): &(i64, Ancestor)| !children.contains_key(ancestor.commit.as_str());
+    let free = found.iter().enumerate().filter(|(_, found)| is_free(found));
+    let mut free: BinaryHeap<(i64, &str, usize)> = free.filter_map(|(number, _)| entry(number)).collect();
+    let mut order = Vec::with_capacity(limit.min(found.len()));
+    while order.len() < limit
+        && let Some((_, _, number)) = free.pop()
+    {
+        order.push(number);
+        for parent in found.get(number).map_or(&[][..], |(_, ancestor)| &ancestor.parents) {
+            let Some(left) = children.get_mut(parent.as_str()) else { continue };
+            *left -= 1;
+            if *left == 0 {
+                free.extend(numbers.get(parent.as_str()).and_then(|number| entry(*number)));
+            }
+        }
+    }
+    let mut found: Vec<Option<Ancestor>> = found.into_iter().map(|(_, ancestor)| Some(ancestor)).collect();
+    order.into_iter().filter_map(|number| found[number].take()).collect()
+}
+
 fn ancestor(commit: &Commit<'_>) -> Ancestor {
     Ancestor {
         commit: commit.id().to_string(),
@@ -231,4 +275,58 @@ fn hunks(patch: &git2::Patch<'_>) -> Result<Vec<PastHunk>, git2::Error> {
         hunks.push(PastHunk { place, removed, added });
     }
     Ok(hunks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty commit of a second.
+    fn commit(git: &git2::Repository, second: i64, parents: &[Oid]) -> Oid {
+        let tree = git.treebuilder(None).and_then(|tree| tree.write()).expect("a tree");
+        let tree = git.find_tree(tree).expect("the tree");
+        let who = git2::Signature::new("a", "a@example.org", &git2::Time::new(second, 0)).expect("a name");
+        let parents: Vec<Commit<'_>> = parents.iter().map(|id| git.find_commit(*id).expect("a commit")).collect();
+        let parents: Vec<&Commit<'_>> = parents.iter().collect();
+        git.commit(None, &who, &who, "a", &tree, &parents).expect("a commit")
+    }
+
+    fn sample() -> (tempfile::TempDir, git2::Repository, Repo) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        (folder, git, repo)
+    }
+
+    #[test]
+    fn the_newest_come_first_and_children_before_their_parents() {
+        let (_folder, git, repo) = sample();
+        let first = commit(&git, 10, &[]);
+        let left = commit(&git, 20, &[first]);
+        // Its clock was behind.
+        let right = commit(&git, 5, &[first]);
+        let later = commit(&git, 15, &[right]);
+        let top = commit(&git, 30, &[left, later]);
+        let order = |limit: usize| -> Vec<String> {
+            let ancestors = repo.ancestors(&top.to_string(), limit).expect("a history");
+            ancestors.into_iter().map(|ancestor| ancestor.commit).collect()
+        };
+        let expected = [top, left, later, right, first].map(|id| id.to_string());
+        for limit in 0..=6 {
+            assert_eq!(order(limit), expected[..limit.min(5)], "{limit}");
+        }
+    }
+
+    #[test]
+    fn no_more_of_a_history_is_read_than_is_asked_for() {
+        let (folder, git, repo) = sample();
+        let first = commit(&git, 0, &[]);
+        let mut tip = first;
+        for second in 1..LATE as i64 + 10 {
+            tip = commit(&git, second, &[tip]);
+        }
+        let first = first.to_string();
+        std::fs::remove_file(folder.path().join("objects").join(&first[..2]).join(&first[2..])).expect("an object");
+        assert_eq!(repo.ancestors(&tip.to_string(), 5).expect("a history").len(), 5);
+    }
 }

@@ -1,10 +1,9 @@
 //! Reading from a snapshot: blobs, files of a commit, all of its files.
 
-use git2::{ErrorCode, ObjectType, Oid, Tree};
+use git2::Oid;
 
-use super::trees::{MODE_EXECUTABLE, MODE_FILE, leaf, leaf_at};
-use super::{GitError, Repo, TreeFile, bytes};
-use crate::domain::text::path_from_bytes;
+use super::trees::leaf_at;
+use super::{EntryKind, GitError, Repo, TreeFile, bytes};
 
 impl Repo {
     /// The same repository once more, for another thread.
@@ -38,39 +37,11 @@ impl Repo {
         Ok(None)
     }
 
-    /// Every ordinary file of a commit's tree, by path; no symbolic links and no submodules.
-    /// Folders that a partial clone does not have are left away.
+    /// Every ordinary file of a commit's tree, by path; no symbolic links and no submodules, and no more than
+    /// [`Repo::listing`] has.
     /// [`Repo::judge`] says which of them a review leaves out.
     pub fn tree_files(&self, commit: &str) -> Result<Vec<TreeFile>, GitError> {
-        let failed = self.failed("list the files of a commit");
-        let tree = self.commit(commit)?.tree().map_err(failed)?;
-        let mut files = Vec::new();
-        let mut path = Vec::new();
-        self.files_below(&tree, &mut path, &mut files).map_err(failed)?;
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(files)
-    }
-
-    fn files_below(&self, tree: &Tree, path: &mut Vec<u8>, files: &mut Vec<TreeFile>) -> Result<(), git2::Error> {
-        for entry in tree.iter() {
-            let length = path.len();
-            path.extend_from_slice(entry.name_bytes());
-            match (entry.kind(), leaf(&entry).mode) {
-                (Some(ObjectType::Tree), _) => {
-                    path.push(b'/');
-                    match self.inner.find_tree(entry.id()) {
-                        Ok(tree) => self.files_below(&tree, path, files)?,
-                        Err(error) if error.code() == ErrorCode::NotFound && self.promisor().is_some() => {}
-                        Err(error) => return Err(error),
-                    }
-                }
-                (_, MODE_FILE | MODE_EXECUTABLE) => {
-                    files.push(TreeFile { path: path_from_bytes(path), blob: entry.id().to_string() });
-                }
-                _ => {}
-            }
-            path.truncate(length);
-        }
-        Ok(())
+        let files = self.walk(commit, false)?.entries.into_iter().filter(|entry| entry.kind == EntryKind::File);
+        Ok(files.map(|entry| TreeFile { path: entry.path, blob: entry.id }).collect())
     }
 }

@@ -12,14 +12,14 @@ use serde_json::{Map, Value};
 use super::cache::MOST_PATTERNS;
 use super::form::Form;
 use super::gate;
-use super::pattern::Pattern;
-use super::words;
+use super::pattern::{Evidence, Origin, Pattern, Stance};
+use super::{base, words};
 use crate::domain::{PatternId, Time};
 
 /// The format of the file.
 pub const VERSION: u32 = 1;
-/// Digests that are kept, the newest. Own: five times what a thorough look at a long history yields; about 1 MB.
-const MOST_DIGESTS: usize = 50_000;
+/// Digests that are kept. Own: of some 20,000 fixes, five times what a thorough look at a long history yields; about 1 MB.
+pub(super) const MOST_DIGESTS: usize = 50_000;
 /// Larger files are taken for damaged. Own: ten times of what 1,000 patterns and all digests need.
 pub(super) const MOST_BYTES: u64 = 32 << 20;
 
@@ -56,7 +56,7 @@ pub(super) struct Document {
     known: HashSet<u64>,
     /// Patterns as they were read, for what this version does not know of them.
     raw: BTreeMap<PatternId, Map<String, Value>>,
-    /// Patterns that this version cannot read, as many as there may be patterns.
+    /// Patterns that this version cannot read, or that another one curated; as many as there may be patterns.
     unusable: Vec<Value>,
     /// Other keys of the file.
     rest: Map<String, Value>,
@@ -94,21 +94,42 @@ impl Document {
         }
         for value in patterns {
             match usable(language, &value) {
-                Some(pattern) if !document.forgotten.contains_key(&pattern.id) => {
+                Some(pattern) if document.forgotten.contains_key(&pattern.id) => {}
+                Some(pattern) if is_of_another_base(&pattern) => document.keep(value),
+                Some(pattern) => {
                     if let Value::Object(raw) = value {
                         document.raw.insert(pattern.id.clone(), raw);
                     }
                     document.patterns.insert(pattern.id.clone(), pattern);
                 }
-                Some(_) => {}
                 // One that this version knows and does not let through is no pattern of a newer one: it goes.
                 None if Pattern::deserialize(&value).is_ok() => {}
-                None if document.unusable.len() < MOST_PATTERNS => document.unusable.push(value),
-                None => {}
+                None => document.keep(value),
             }
         }
         document.rest = rest;
         Ok(document)
+    }
+
+    /// Whether a digest that is new would take the place of one that is older.
+    pub fn is_full(&self) -> bool {
+        self.learned.len() >= MOST_DIGESTS
+    }
+
+    pub fn has_counted(&self, digest: u64) -> bool {
+        self.known.contains(&digest)
+    }
+
+    /// Whether a pattern stood in the file as it was read.
+    pub fn was_there(&self, id: &PatternId) -> bool {
+        self.raw.contains_key(id)
+    }
+
+    /// Keeps what this version does not use.
+    fn keep(&mut self, pattern: Value) {
+        if self.unusable.len() < MOST_PATTERNS {
+            self.unusable.push(pattern);
+        }
     }
 
     /// Remembers a digest; whether it was new.
@@ -165,11 +186,20 @@ fn usable(language: &str, value: &Value) -> Option<Pattern> {
     Some(pattern)
 }
 
-/// The forms of a pattern whose id is theirs and that pass the gate.
+/// Whether a pattern is trusted as one that comes with revdeck and did not come with this one: it was withdrawn, or is of a
+/// newer one.
+fn is_of_another_base(pattern: &Pattern) -> bool {
+    let is_curated = pattern.origin == Origin::Base || pattern.evidence == Evidence::Curated;
+    let own = || base::language(&pattern.language).map(base::patterns).unwrap_or_default();
+    is_curated && !own().iter().any(|known| known.id == pattern.id)
+}
+
+/// The forms of a pattern whose id is theirs and that pass the gate; of a false alarm one.
 pub(super) fn forms(pattern: &Pattern) -> Option<(Form, Form)> {
     let (broken, fixed) = pattern.forms()?;
-    let id = PatternId::of(&pattern.language, &pattern.broken, &pattern.fixed);
-    (id == pattern.id && gate::admit_pair(&pattern.language, &broken, &fixed).is_ok()).then_some((broken, fixed))
+    let id = pattern.stance.id(&pattern.language, pattern.kind, &pattern.broken, &pattern.fixed);
+    let is_sound = id == pattern.id && (pattern.stance == Stance::Mistake || fixed.is_empty());
+    (is_sound && gate::admit_pair(&pattern.language, &broken, &fixed).is_ok()).then_some((broken, fixed))
 }
 
 /// Puts what `old` has and this version does not know into `new`.
@@ -263,6 +293,20 @@ mod tests {
         let texts: Vec<_> = document.patterns.values().map(|pattern| pattern.instruction.as_str()).collect();
         assert_eq!(texts, ["look whether `VARIABLE is None` is meant"]);
         assert_eq!(written(&document)["patterns"].as_array().map(Vec::len), Some(1), "nor is it kept");
+    }
+
+    #[rstest]
+    #[case::curated(Origin::Base, Evidence::Curated)]
+    #[case::trusted_like_it(Origin::Learned, Evidence::Curated)]
+    fn what_another_version_curated_is_kept_and_not_used(#[case] origin: Origin, #[case] evidence: Evidence) {
+        let mut one = pattern("python", "VARIABLE < None", "VARIABLE is None");
+        (one.origin, one.evidence) = (origin, evidence);
+        let given = json!({ "version": 1, "patterns": [one] });
+        let document = parsed(&given);
+        assert_eq!(document.patterns.len(), 0);
+        assert_eq!(written(&document)["patterns"], given["patterns"]);
+        let own = &base::patterns(crate::provider::builtin::language::Language::Python)[0];
+        assert_eq!(parsed(&json!({ "version": 1, "patterns": [own] })).patterns.len(), 1);
     }
 
     #[test]

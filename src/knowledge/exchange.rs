@@ -23,7 +23,6 @@ use super::pattern::{Count, EditKind, Evidence, MAX_ORIGINS, Origin, Pattern, St
 use super::{base, document, words};
 use crate::domain::{Kind, PatternId, Time, word_enum};
 use crate::provider::builtin::language::Language;
-use crate::store::StoreError;
 
 /// The format of the file.
 pub const VERSION: u64 = 1;
@@ -119,11 +118,11 @@ fn told(pattern: &Pattern) -> Value {
 /// # Errors
 /// When it cannot be read or is no export; then nothing was taken. A pattern that does not hold is refused by itself.
 pub fn import(cache: &Cache, path: &Path, now: Time) -> Result<Imported, KnowledgeError> {
+    let refuse = |problem| KnowledgeError::Import { path: path.to_owned(), problem };
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(StoreError::io("read", path))?;
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(StoreError::io("read", path))?;
-    let (patterns, refused) =
-        checked(&bytes, now).map_err(|problem| KnowledgeError::Import { path: path.to_owned(), problem })?;
+    let file = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    file.map_err(|error| refuse(error.to_string()))?;
+    let (patterns, refused) = checked(&bytes, now).map_err(refuse)?;
     Ok(Imported { merged: cache.merge(&patterns, now)?, refused })
 }
 
@@ -251,7 +250,7 @@ fn pattern(raw: &RawValue, now: Time) -> Result<(Language, Pattern), Refusal> {
         return Err(Refusal::Shape);
     }
     let curated = base::patterns(language).iter().find(|pattern| pattern.id == claimed.id);
-    if claimed.id != PatternId::of(language.name(), &claimed.broken, &claimed.fixed) {
+    if claimed.id != claimed.stance.id(language.name(), claimed.kind, &claimed.broken, &claimed.fixed) {
         return Err(Refusal::Id);
     }
     if claimed.evidence == Evidence::Curated && curated.is_none() {
@@ -293,13 +292,9 @@ fn pattern(raw: &RawValue, now: Time) -> Result<(Language, Pattern), Refusal> {
         muted: false,
     };
     let (broken, fixed) = document::forms(&pattern).ok_or(Refusal::Forms)?;
-    let fits = match pattern.stance {
-        Stance::Mistake => broken != fixed,
-        Stance::FalseAlarm => fixed.is_empty(),
-    };
     let reads_like_code =
         says_something(&broken) && [&broken, &fixed].iter().all(|form| words_in_a_row(form) <= MOST_WORDS);
-    if !fits || curated.is_none() && !reads_like_code {
+    if broken == fixed || curated.is_none() && !reads_like_code {
         return Err(Refusal::Forms);
     }
     pattern.description = words::description(pattern.stance, pattern.edit, pattern.kind, &broken, &fixed);
@@ -358,6 +353,13 @@ mod tests {
         value
     }
 
+    fn alarm(broken: &str, kind: Kind) -> Value {
+        let mut value = of(broken, "");
+        (value["stance"], value["kind"]) = ("false_alarm".into(), kind.word().into());
+        value["id"] = PatternId::of_false_alarm("python", broken, kind).as_str().into();
+        value
+    }
+
     #[rstest]
     #[case::sound(sound(), None)]
     #[case::not_an_object(json!(1), Some(Refusal::Shape))]
@@ -375,9 +377,10 @@ mod tests {
     #[case::what_stands_everywhere(of("VARIABLE", "VARIABLE is None"), Some(Refusal::Forms))]
     #[case::no_change(of("VARIABLE == None", "VARIABLE == None"), Some(Refusal::Forms))]
     #[case::nothing(of("", "VARIABLE is None"), Some(Refusal::Forms))]
-    #[case::a_false_alarm_with_a_cure({ let mut v = sound(); (v["stance"], v["kind"]) = ("false_alarm".into(), "DEAD_CODE".into()); v }, Some(Refusal::Forms))]
-    #[case::a_secret_as_a_false_alarm({ let mut v = of("VARIABLE = STRING", ""); (v["stance"], v["kind"]) = ("false_alarm".into(), "HARDCODED_CONFIGURATION".into()); v }, Some(Refusal::Shape))]
-    #[case::a_false_alarm({ let mut v = of("VARIABLE = NUMBER", ""); (v["stance"], v["kind"]) = ("false_alarm".into(), "MAGIC_NUMBERS".into()); v }, None)]
+    #[case::a_false_alarm_with_a_cure({ let mut v = alarm("VARIABLE == None", Kind::DeadCode); v["fixed"] = "VARIABLE is None".into(); v }, Some(Refusal::Forms))]
+    #[case::a_secret_as_a_false_alarm(alarm("VARIABLE = STRING", Kind::HardcodedConfiguration), Some(Refusal::Shape))]
+    #[case::a_false_alarm(alarm("VARIABLE = NUMBER", Kind::MagicNumbers), None)]
+    #[case::a_false_alarm_of_another_kind({ let mut v = alarm("VARIABLE = NUMBER", Kind::MagicNumbers); v["kind"] = "DEAD_CODE".into(); v }, Some(Refusal::Id))]
     #[case::a_million({ let mut v = sound(); v["counts"][MACHINE]["successes"] = 1_000_000.into(); v }, Some(Refusal::Counts))]
     #[case::counted_by_the_base({ let mut v = sound(); v["counts"] = json!({ "base": { "frequency": 9 } }); v }, Some(Refusal::Counts))]
     #[case::counted_by_nobody({ let mut v = sound(); v["counts"] = json!({}); v }, Some(Refusal::Counts))]

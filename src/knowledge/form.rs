@@ -71,6 +71,15 @@ impl Form {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    /// The tokens, the numbers of placeholders aside.
+    pub fn without_numbers(&self) -> Vec<Token> {
+        let plain = |token: &Token| match token {
+            Token::Hole { kind, .. } => Token::Hole { kind: *kind, number: 0 },
+            kept => kept.clone(),
+        };
+        self.0.iter().map(plain).collect()
+    }
 }
 
 impl fmt::Display for Token {

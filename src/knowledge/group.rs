@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::form::{Form, Token};
+use super::form::{Form, MAX_TOKENS, Token};
 use super::pattern::{EditKind, Pattern, Stance};
 use crate::domain::{Kind, PatternId};
 
@@ -12,9 +12,9 @@ use crate::domain::{Kind, PatternId};
 /// are not, two calls that differ in one of seven tokens are.
 const ONE_IN: usize = 6;
 
-/// A pattern's forms as numbers, which compare faster.
-struct Shape {
-    id: PatternId,
+/// A pattern's forms, with numbers for tokens, which compare faster.
+struct Shape<'a> {
+    pattern: &'a Pattern,
     broken: Vec<u32>,
     fixed: Vec<u32>,
 }
@@ -29,19 +29,23 @@ pub fn regroup(patterns: &mut BTreeMap<PatternId, Pattern>) {
         };
         form.tokens().iter().map(&mut of).collect()
     };
-    let mut order: Vec<&Pattern> = patterns.values().collect();
-    order.sort_by_key(|pattern| (std::cmp::Reverse(pattern.count().frequency), &pattern.id));
-    let mut leaders: HashMap<(Stance, EditKind, Kind), Vec<Shape>> = HashMap::new();
-    let mut groups = Vec::with_capacity(order.len());
-    for pattern in order {
-        let Some((broken, fixed)) = pattern.forms() else { continue };
-        let shape = Shape { id: pattern.id.clone(), broken: number(broken), fixed: number(fixed) };
+    let mut shapes: Vec<Shape<'_>> = patterns
+        .values()
+        .filter_map(|pattern| {
+            let (broken, fixed) = pattern.forms()?;
+            Some(Shape { pattern, broken: number(broken), fixed: number(fixed) })
+        })
+        .collect();
+    shapes.sort_by_key(|shape| (std::cmp::Reverse(shape.pattern.count().frequency), &shape.pattern.id));
+    let mut leaders: HashMap<(Stance, EditKind, Kind), Vec<&Shape<'_>>> = HashMap::new();
+    let mut groups = Vec::with_capacity(shapes.len());
+    for shape in &shapes {
+        let Shape { pattern, broken, fixed } = shape;
         let leaders = leaders.entry((pattern.stance, pattern.edit, pattern.kind)).or_default();
-        let leader = leaders
-            .iter()
-            .find(|leader| are_near(&leader.broken, &shape.broken) && are_near(&leader.fixed, &shape.fixed));
-        groups.push((shape.id.clone(), leader.map(|leader| leader.id.clone())));
-        if groups.last().is_some_and(|(_, group)| group.is_none()) {
+        let [broken, fixed] = [broken, fixed].map(|form| Table::of(form, numbers.len()));
+        let leader = leaders.iter().find(|leader| broken.is_near(&leader.broken) && fixed.is_near(&leader.fixed));
+        groups.push((pattern.id.clone(), leader.map(|leader| leader.pattern.id.clone())));
+        if leader.is_none() {
             leaders.push(shape);
         }
     }
@@ -52,39 +56,54 @@ pub fn regroup(patterns: &mut BTreeMap<PatternId, Pattern>) {
     }
 }
 
-fn are_near(a: &[u32], b: &[u32]) -> bool {
-    let most = a.len().max(b.len()) / ONE_IN;
-    is_within(a, b, most)
+/// Where in a form each token stands, a bit for a place: a form has no more tokens than a word has bits.
+struct Table {
+    places: Vec<u64>,
+    length: usize,
 }
 
-/// Whether the edit distance (insert, delete, replace) is at most `most`. V. I. Levenshtein's, in the band around the
-/// diagonal outside of which it must be larger: E. Ukkonen, "Algorithms for approximate string matching", 1985.
-fn is_within(a: &[u32], b: &[u32], most: usize) -> bool {
-    if a.len().abs_diff(b.len()) > most {
-        return false;
-    }
-    if most == 0 {
-        return a == b;
-    }
-    let far = most + 1;
-    let mut before: Vec<usize> = (0..=b.len()).map(|at| at.min(far)).collect();
-    let mut row = vec![far; b.len() + 1];
-    for (i, left) in a.iter().enumerate() {
-        let (from, to) = ((i + 1).saturating_sub(most), (i + 1 + most).min(b.len()));
-        row.fill(far);
-        if from == 0 {
-            row[0] = (i + 1).min(far);
+const _: () = assert!(MAX_TOKENS <= u64::BITS as usize);
+
+impl Table {
+    /// `tokens` are below `count`.
+    fn of(form: &[u32], count: usize) -> Self {
+        let mut places = vec![0; count];
+        for (at, token) in form.iter().enumerate() {
+            places[*token as usize] |= 1 << at;
         }
-        for j in from.max(1)..=to {
-            let replaced = before[j - 1] + usize::from(*left != b[j - 1]);
-            row[j] = replaced.min(before[j] + 1).min(row[j - 1] + 1).min(far);
-        }
-        if row.iter().all(|distance| *distance == far) {
+        Self { places, length: form.len() }
+    }
+
+    fn is_near(&self, other: &[u32]) -> bool {
+        self.is_within(other, self.length.max(other.len()) / ONE_IN)
+    }
+
+    /// Whether the edit distance (insert, delete, replace) to another form is at most `most`: V. I. Levenshtein's, a column at
+    /// a time in the bits of a word, by G. Myers, "A fast bit-vector algorithm for approximate string matching based on
+    /// dynamic programming", J. ACM 46 (3), 1999.
+    fn is_within(&self, other: &[u32], most: usize) -> bool {
+        if self.length.abs_diff(other.len()) > most {
             return false;
         }
-        std::mem::swap(&mut before, &mut row);
+        let Some(last) = self.length.checked_sub(1) else { return true };
+        // Where the distance grows and where it falls from one row of the column to the next.
+        let (mut grows, mut falls) = (u64::MAX, 0);
+        let mut distance = self.length;
+        for (at, token) in other.iter().enumerate() {
+            let same = self.places[*token as usize];
+            let down = same | falls;
+            let across = ((same & grows).wrapping_add(grows) ^ grows) | same;
+            let (up, less) = (falls | !(across | grows), grows & across);
+            distance = distance + (up >> last & 1) as usize - (less >> last & 1) as usize;
+            // Each token that is left makes it one less at most.
+            if distance > most + (other.len() - at - 1) {
+                return false;
+            }
+            let (up, less) = (up << 1 | 1, less << 1);
+            (grows, falls) = (less | !(down | up), up & down);
+        }
+        distance <= most
     }
-    before[b.len()] <= most
 }
 
 #[cfg(test)]
@@ -104,8 +123,8 @@ mod tests {
     #[case(&[1, 2, 3, 4], &[2, 3, 4, 5], 1, false)]
     #[case(&[1, 2, 3, 4], &[2, 3, 4, 5], 2, true)]
     fn distances(#[case] a: &[u32], #[case] b: &[u32], #[case] most: usize, #[case] expected: bool) {
-        assert_eq!(is_within(a, b, most), expected);
-        assert_eq!(is_within(b, a, most), expected);
+        assert_eq!(Table::of(a, 10).is_within(b, most), expected);
+        assert_eq!(Table::of(b, 10).is_within(a, most), expected);
     }
 
     /// The whole table, as in the textbook.
@@ -126,12 +145,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_band_says_what_the_whole_table_says(
-            a in prop::collection::vec(0..4_u32, 0..12),
-            b in prop::collection::vec(0..4_u32, 0..12),
-            most in 0..5_usize,
+        fn bits_say_what_the_whole_table_says(
+            a in prop::collection::vec(0..4_u32, 0..=MAX_TOKENS),
+            b in prop::collection::vec(0..4_u32, 0..=MAX_TOKENS),
+            few in 0..8_usize,
         ) {
-            prop_assert_eq!(is_within(&a, &b, most), plainly(&a, &b) <= most);
+            let distance = plainly(&a, &b);
+            for most in [few, distance, distance.saturating_sub(1)] {
+                prop_assert_eq!(Table::of(&a, 4).is_within(&b, most), distance <= most);
+            }
         }
     }
 

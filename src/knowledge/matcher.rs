@@ -160,14 +160,7 @@ pub fn is_a_hint(pattern: &Pattern) -> bool {
     if pattern.edit == EditKind::WrongDeclaration && !is_wrong_import(&pattern.language, &broken, &fixed) {
         return false;
     }
-    let without_numbers = |form: &Form| -> Vec<Token> {
-        let plain = |token: &Token| match token {
-            Token::Hole { kind, .. } => Token::Hole { kind: *kind, number: 0 },
-            kept => kept.clone(),
-        };
-        form.tokens().iter().map(plain).collect()
-    };
-    says_something(&broken) && (has_one_twice(&broken) || without_numbers(&broken) != without_numbers(&fixed))
+    says_something(&broken) && (has_one_twice(&broken) || broken.without_numbers() != fixed.without_numbers())
 }
 
 /// Whether a well-known name is imported and another was meant.

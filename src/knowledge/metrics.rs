@@ -20,8 +20,6 @@ word_enum!(
         Learned = "learned",
         /// A known one was seen again, `count` times.
         Seen = "seen",
-        /// A known one was contradicted: its broken form was dismissed, or its false alarm was fixed.
-        Contradicted = "contradicted",
         /// Code matched it.
         Matched = "matched",
         Succeeded = "succeeded",

@@ -3,6 +3,7 @@
 //! Invariants: a few files are read at a time, and what of them is kept is bounded; a commit, a file or a blob that cannot be read
 //! is passed over; everything comes from objects. Of a commit nothing goes out but forms, its time and a digest.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::abstraction::{LearnedEdit, edits};
@@ -118,26 +119,40 @@ pub struct Mined {
     pub fixes: usize,
 }
 
-/// Calls `each` with the edits of the fixes among the newest commits of a repository, from HEAD, the newest first.
+/// Calls `each` with the edits of the fixes among the newest commits of a repository, from HEAD, the newest first, until it
+/// has enough.
 ///
 /// # Errors
 /// A repository without a commit.
-pub fn fixes(repo: &Repo, newest: usize, each: &mut dyn FnMut(MinedEdit)) -> Result<Mined, GitError> {
+pub fn fixes(
+    repo: &Repo,
+    newest: usize,
+    each: &mut dyn FnMut(MinedEdit) -> ControlFlow<()>,
+) -> Result<Mined, GitError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let mut parsers: Vec<Parsers> = (0..threads).map(|_| Parsers::default()).collect();
     let mut waiting = Vec::with_capacity(TOGETHER);
+    let mut enough = ControlFlow::Continue(());
     let mined = fixed_files(repo, newest, &mut |file| {
         waiting.push(file);
-        if waiting.len() == TOGETHER {
-            learn(&mut parsers, &mut waiting, each);
+        if waiting.len() < TOGETHER {
+            return ControlFlow::Continue(());
         }
+        enough = learn(&mut parsers, &mut waiting, each);
+        enough
     })?;
-    learn(&mut parsers, &mut waiting, each);
+    if enough.is_continue() {
+        let _ = learn(&mut parsers, &mut waiting, each);
+    }
     Ok(mined)
 }
 
 /// Learns of some files on several threads; what is learned comes in their order.
-fn learn(parsers: &mut [Parsers], waiting: &mut Vec<FixedFile>, each: &mut dyn FnMut(MinedEdit)) {
+fn learn(
+    parsers: &mut [Parsers],
+    waiting: &mut Vec<FixedFile>,
+    each: &mut dyn FnMut(MinedEdit) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     let (threads, files) = (parsers.len(), &*waiting);
     let mut learned: Vec<Vec<LearnedEdit>> = std::thread::scope(|scope| {
         let started: Vec<_> = parsers
@@ -160,10 +175,11 @@ fn learn(parsers: &mut [Parsers], waiting: &mut Vec<FixedFile>, each: &mut dyn F
     for (file, edits) in waiting.drain(..).zip(&mut learned) {
         if edits.last().is_none_or(|last| last.hunk < MAX_CHANGES) {
             for edit in edits.drain(..) {
-                each(MinedEdit { language: file.language, edit, commit: file.commit.clone(), at: file.at });
+                each(MinedEdit { language: file.language, edit, commit: file.commit.clone(), at: file.at })?;
             }
         }
     }
+    ControlFlow::Continue(())
 }
 
 /// Both sides of a file that a fix changed.
@@ -175,8 +191,12 @@ pub(super) struct FixedFile {
     at: Time,
 }
 
-/// Calls `each` with the files of code of the fixes among the newest commits.
-pub(super) fn fixed_files(repo: &Repo, newest: usize, each: &mut dyn FnMut(FixedFile)) -> Result<Mined, GitError> {
+/// Calls `each` with the files of code of the fixes among the newest commits, until it has enough.
+pub(super) fn fixed_files(
+    repo: &Repo,
+    newest: usize,
+    each: &mut dyn FnMut(FixedFile) -> ControlFlow<()>,
+) -> Result<Mined, GitError> {
     let head = repo.resolve_commit("HEAD")?;
     let mut judge = Judge::by_itself(MAX_BYTES);
     let mut mined = Mined::default();
@@ -195,8 +215,10 @@ pub(super) fn fixed_files(repo: &Repo, newest: usize, each: &mut dyn FnMut(Fixed
         for file in &versions {
             let Some((before, after)) = texts(repo, file) else { continue };
             let is_written_here = judge.reason(&file.path, &after).is_none();
-            if let Some(language) = Language::detect(&file.path, &after).filter(|_| is_written_here) {
-                each(FixedFile { language, before, after, commit: commit.clone(), at });
+            if let Some(language) = Language::detect(&file.path, &after).filter(|_| is_written_here)
+                && each(FixedFile { language, before, after, commit: commit.clone(), at }).is_break()
+            {
+                return Ok(mined);
             }
         }
     }

@@ -8,7 +8,7 @@
 //!
 //! [`cache`] keeps what was learned, each language in one `document`, merged with the [`base`] that comes with revdeck;
 //! similar patterns are in a `group`. [`rank`] says how far a pattern is trusted, [`words`] what it is in words,
-//! [`exchange`] carries patterns from machine to machine.
+//! [`figures`] what all of them come to, [`exchange`] carries patterns from machine to machine.
 //!
 //! [`matcher`] holds patterns against code, [`evaluate`] measures how well they point at mistakes; [`hints`] are what a model is told.
 
@@ -19,6 +19,7 @@ mod document;
 pub mod error;
 pub mod evaluate;
 pub mod exchange;
+pub mod figures;
 pub mod form;
 pub mod gate;
 mod group;

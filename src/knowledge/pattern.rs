@@ -67,6 +67,16 @@ word_enum!(
     }
 );
 
+impl Stance {
+    /// The identity of a pattern that says this.
+    pub fn id(self, language: &str, kind: Kind, broken: &str, fixed: &str) -> PatternId {
+        match self {
+            Self::Mistake => PatternId::of(language, broken, fixed),
+            Self::FalseAlarm => PatternId::of_false_alarm(language, broken, kind),
+        }
+    }
+}
+
 impl EditKind {
     /// What a finding would be raised as that no finding has taught.
     pub fn usual_kind(self) -> Kind {
@@ -108,14 +118,14 @@ pub struct Pattern {
     pub edit: EditKind,
     /// What sort of finding it was learned from, or would be raised as.
     pub kind: Kind,
-    /// One line made from the forms.
+    /// One line: made from the forms, or curated with them.
     pub description: String,
     /// [`Form`]s, as written.
     pub broken: String,
     /// Empty where code is to go, and of a false alarm.
     #[serde(default)]
     pub fixed: String,
-    /// What to do, one line made from the forms.
+    /// What to do, one line like `description`.
     #[serde(default)]
     pub instruction: String,
     pub evidence: Evidence,
@@ -136,8 +146,9 @@ pub struct Pattern {
     /// Other kinds of finding that the same edit did away with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<Kind>,
-    /// The pattern that stands for a group of similar ones; absent for that one itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The pattern that stands for a group of similar ones; absent for that one itself. Found when the cache is read, and
+    /// not kept.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub group: Option<PatternId>,
     /// Kept, and not used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -213,6 +224,11 @@ impl Pattern {
     pub fn seen(&self) -> u32 {
         let counts = self.counts.iter().filter(|(origin, _)| *origin != base::ORIGIN);
         counts.map(|(_, count)| count.frequency).max().unwrap_or_default()
+    }
+
+    /// Machines that counted something of it.
+    pub fn origins(&self) -> usize {
+        self.counts.keys().filter(|origin| *origin != base::ORIGIN).count()
     }
 
     /// All origins together: of how often it was seen the largest, of what findings came to the sum.

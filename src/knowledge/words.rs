@@ -1,10 +1,10 @@
-//! The texts of patterns, made from their forms and nothing else.
+//! The texts of patterns, made from their forms and counts and nothing else.
 //!
 //! Invariant: one line; every word of it is written here or is a token of a form.
 
 use super::form::Form;
-use super::pattern::{EditKind, Stance};
-use crate::domain::Kind;
+use super::pattern::{EditKind, Origin, Pattern, Stance};
+use crate::domain::{Kind, text};
 
 /// What the pattern is about, in one line.
 pub fn description(stance: Stance, edit: EditKind, kind: Kind, broken: &Form, fixed: &Form) -> String {
@@ -34,6 +34,17 @@ pub fn instruction(stance: Stance, edit: EditKind, kind: Kind, broken: &Form, fi
     }
 }
 
+/// How often a pattern was seen, and by how many machines where it was more than one.
+pub fn seen(pattern: &Pattern) -> String {
+    let times = text::count(pattern.seen() as usize, "time");
+    match (pattern.seen(), pattern.origins()) {
+        (0, _) if pattern.origin == Origin::Base => "not yet: it came with revdeck".to_owned(),
+        (0, _) => "not yet".to_owned(),
+        (_, 1) => times,
+        (_, origins) => format!("{times} by {}", text::count(origins, "origin")),
+    }
+}
+
 fn noun(edit: EditKind) -> &'static str {
     match edit {
         EditKind::WrongOperator => "wrong operator",
@@ -57,6 +68,10 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::knowledge::base;
+    use crate::knowledge::pattern::Count;
+    use crate::knowledge::test_support::pattern;
+    use crate::provider::builtin::language::Language;
 
     #[rstest]
     #[case(
@@ -94,6 +109,16 @@ mod tests {
         let (broken, fixed) = (broken.parse().expect("a form"), fixed.parse().expect("a form"));
         assert_eq!(description(stance, edit, Kind::MagicNumbers, &broken, &fixed), says);
         assert_eq!(instruction(stance, edit, Kind::MagicNumbers, &broken, &fixed), to_do);
+    }
+
+    #[test]
+    fn who_has_seen_a_pattern_is_machines() {
+        let mut one = pattern("python", "VARIABLE == None", "VARIABLE is None");
+        assert_eq!(seen(&one), "1 time");
+        one.counts.insert("m_2".to_owned(), Count { frequency: 3, ..Count::default() });
+        one.counts.insert(base::ORIGIN.to_owned(), Count { frequency: 1, ..Count::default() });
+        assert_eq!(seen(&one), "3 times by 2 origins");
+        assert_eq!(seen(&base::patterns(Language::Python)[0]), "not yet: it came with revdeck");
     }
 
     #[test]

@@ -42,8 +42,9 @@ pub fn run(run: &RunRecord) -> Value {
             timings.entry(key).or_insert(Value::Null);
         }
     }
-    value.entry("paused").or_insert_with(|| json!(false));
-    value.entry("full").or_insert_with(|| json!(false));
+    for key in ["paused", "full", "private"] {
+        value.entry(key).or_insert_with(|| json!(false));
+    }
     if let Some(Value::Object(coverage)) = value.get_mut("coverage") {
         coverage.entry("hunks_left_out").or_insert_with(|| json!(0));
         coverage.remove("files");

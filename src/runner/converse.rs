@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::examine::Bench;
-use super::indexing::Indexing;
+use super::indexing::{Indexing, Ready};
 use super::model::{Opened, Prepared};
-use super::surround::{Around, Wish};
+use super::surround::{Wish, in_short};
 use super::work::{Asked, Worker};
 use super::{Runner, RunnerError, settle};
 use crate::config::ReviewerKind;
@@ -70,22 +70,17 @@ impl Worker<'_> {
         let commit = self.record.snapshot_commit.clone();
         // Programs look around by themselves.
         let is_indexed = self.runner.model_settings(&opened.name)?.kind != ReviewerKind::Command;
-        let mut index = if is_indexed { self.runner.index(&commit) } else { None };
-        let mut indexing = None;
-        if index.as_ref().is_some_and(|index| index.reach() == Reach::Other) {
-            indexing = self.runner.begin_indexing(&commit);
-            if let Some(refreshed) = indexing.as_mut().and_then(Indexing::wait) {
-                index = Some(self.indexed(refreshed));
-            }
-        }
+        // Once it is cancelled, the first look before the first turn ends the run.
+        let asked = &self.asked;
+        let cancelled = || asked.look().is_some();
+        let ready = if is_indexed { self.runner.ready_index(&commit, &cancelled) } else { Ready::default() };
         let who = self.runner.who(&opened)?;
-        let asked = (index.as_ref(), &Wish::default());
-        let Prepared { task, around, .. } =
-            self.runner.task(who, &self.record, change, (plan, known), &tools, asked)?;
-        if let Some(Around { context, .. }) = around
-            && !events().any(|event| matches!(event, RunEvent::Surrounded { .. }))
-        {
-            self.buffer.push(RunEvent::Surrounded { context: Box::new(context) });
+        let asked = (&ready, &Wish::default(), &cancelled as &dyn Fn() -> bool);
+        let Prepared { task, packed } = self.runner.task(who, &self.record, change, (plan, known), asked)?;
+        let Ready { index, mut indexing, repaired } = ready;
+        self.buffer.extend(repaired.map(|text| RunEvent::Note { text }));
+        if !cancelled() && !events().any(|event| matches!(event, RunEvent::Surrounded { .. })) {
+            self.buffer.push(RunEvent::Surrounded { context: Box::new(in_short(&packed)) });
         }
         match index.filter(|index| index.reach() == Reach::Whole) {
             Some(index) => tools.look_up_in(index),

@@ -140,7 +140,7 @@ pub fn connect(
 ///
 /// # Errors
 /// As [`connect`].
-pub fn open_meaning(settings: &EmbeddingSettings, paths: &Paths) -> Result<Meaning, ChatError> {
+pub(super) fn open_meaning(settings: &EmbeddingSettings, paths: &Paths) -> Result<Meaning, ChatError> {
     let (reviewer, patience) = (settings.as_reviewer(), settings.patience);
     let embedder = Embedder::open(Endpoint {
         kind: if settings.kind == ReviewerKind::Ollama { WireKind::Ollama } else { WireKind::OpenaiChat },

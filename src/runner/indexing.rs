@@ -25,6 +25,29 @@ pub(super) const MUCH: u64 = 1 << 20;
 /// How long a worker goes on after its run at most. A million lines take 5 s on two idle cores; it has what others leave it.
 const MOST: Duration = Duration::from_secs(60);
 
+/// What is known of a tree when a context of it is put together.
+#[derive(Default)]
+pub(super) struct Ready {
+    pub index: Option<Index>,
+    /// What was new was too much for a moment: it is still read.
+    pub indexing: Option<Indexing>,
+    /// What was wrong with the index, to be said once; it is in order now.
+    pub repaired: Option<String>,
+}
+
+impl Ready {
+    /// Why searches will look at files one by one, if they will.
+    pub fn note(&self) -> Option<&'static str> {
+        match self.index.as_ref().map(Index::reach) {
+            Some(Reach::Whole) => None,
+            Some(_) => {
+                Some("the index of this repository is not ready: until it is, searches look at files one by one")
+            }
+            None => Some("no review has indexed this repository yet: until one has, searches look at files one by one"),
+        }
+    }
+}
+
 /// A refresh under way, until it is dropped.
 pub(super) struct Indexing {
     stop: Arc<AtomicBool>,
@@ -44,6 +67,19 @@ impl Runner {
             tracing::warn!(%error, "the review goes on without an index");
             None
         })
+    }
+
+    /// What is known of a commit's tree; where that is another, recent tree, after a moment in which what is new is read as
+    /// a rule.
+    pub(super) fn ready_index(&self, commit: &str, cancelled: &dyn Fn() -> bool) -> Ready {
+        let mut ready = Ready { index: self.index(commit), ..Ready::default() };
+        if ready.index.as_ref().is_some_and(|index| index.reach() == Reach::Other) {
+            ready.indexing = self.begin_indexing(commit);
+            if let Some(refreshed) = ready.indexing.as_mut().and_then(|indexing| indexing.wait(cancelled)) {
+                (ready.index, ready.repaired) = (Some(refreshed.index), refreshed.repaired);
+            }
+        }
+        ready
     }
 
     /// What is known of the fingerprints of a commit's files.
@@ -90,10 +126,13 @@ impl Runner {
 }
 
 impl Indexing {
-    /// As [`Indexing::take`], after a moment in which what is new since another tree was indexed is read as a rule.
-    pub fn wait(&mut self) -> Option<Refreshed> {
+    /// As [`Indexing::take`], after a moment; at once when it is cancelled.
+    fn wait(&mut self, cancelled: &dyn Fn() -> bool) -> Option<Refreshed> {
         let began = Instant::now();
-        while began.elapsed() < MOMENT && self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        while began.elapsed() < MOMENT
+            && !cancelled()
+            && self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+        {
             std::thread::sleep(LOOK);
         }
         self.take()

@@ -2,35 +2,29 @@
 //!
 //! Invariants: nobody waits for it and no run fails by it; a finding teaches a pattern once, however often it is decided
 //! about; what was taken back before it was read teaches nothing; what cannot be read any more teaches nothing and is
-//! not tried again; what was decided while learning was off is never read. A dismissed finding that [may be
+//! not tried again; what was decided while learning was off, or by a run that was asked for while it was, is never read,
+//! whoever works on that run. A dismissed finding that [may be
 //! grave](crate::domain::Kind::is_never_lowered) teaches nothing: knowledge hides no such thing.
 
 use std::collections::{BTreeMap, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use thiserror::Error;
 
 use super::Runner;
+use super::asked::{Asked, Teaches};
 use crate::domain::{
-    Actor, Disposition, Finding, FindingId, FindingStatus, Fix, FixStatus, LineRange, PatternId, RunId,
+    Actor, Disposition, Finding, FindingId, FindingStatus, Fix, FixStatus, PatternId, RunId, RunRecord,
 };
 use crate::git::Repo;
-use crate::knowledge::abstraction::{Places, edits};
-use crate::knowledge::cache::{Cache, Happened, Learned, Observation, Outcome};
+use crate::knowledge::cache::{Cache, Happened, Learned, Outcome};
 use crate::knowledge::error::KnowledgeError;
-use crate::knowledge::form::Form;
-use crate::knowledge::pattern::{EditKind, Evidence, Stance};
+use crate::knowledge::pattern::Evidence;
 use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::Parsers;
 use crate::store::{StoreError, View};
 
-/// Decisions that one reading looks at; the rest waits for the next. Own: a few seconds' work at most.
+/// Decisions that one reading looks at; the rest waits for the next. Own: a few seconds' work.
 const AT_ONCE: usize = 500;
-/// An edit this many lines from a finding is still about it. Own: what is missing is put in before or behind.
-const NEAR: u32 = 2;
-/// Reasons of a dismissal that say nothing of the code's shape.
-const ABOUT_OTHER_THINGS: [&str; 2] = ["fixed elsewhere", "generated or vendored code"];
 
 /// What came of reading decisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,18 +61,13 @@ impl Runner {
         if !last.is_empty() {
             let mut lesson = Lesson::new(self)?;
             for line in last.values() {
-                // Code is a stranger's: what makes its analysis panic costs this lesson and no other.
-                match catch_unwind(AssertUnwindSafe(|| lesson.read(line))) {
-                    Ok(read) => read?,
-                    Err(_) => {
-                        tracing::error!(finding = %line.finding_id, "revdeck failed to learn from what was decided");
-                        lesson.parsers = Parsers::default();
-                    }
-                }
+                lesson.read(line)?;
             }
+            let (observations, outcomes) = lesson.asked.answers(&|commit, path| text(&self.repo, commit, path));
+            lesson.outcomes.extend(outcomes);
             let now = self.ambient.now();
             taught.findings = last.len();
-            taught.learned = cache.learn(&lesson.observations, now)?;
+            taught.learned = cache.learn(&observations, now)?;
             taught.outcomes = cache.record_outcomes(&lesson.outcomes, now)?;
         }
         if lessons.end != lessons.start {
@@ -87,23 +76,12 @@ impl Runner {
         Ok(taught)
     }
 
-    /// That code of a run matched patterns just now; in the worker's log when it cannot be kept.
-    pub(super) fn remember_matches(&self, run: &RunId) {
-        if !self.settings.learning.enabled {
-            return;
-        }
-        let findings = match self.store.output(run) {
-            Ok(output) => output.map(|output| output.findings).unwrap_or_default(),
-            Err(error) => return tracing::warn!(%run, %error, "which patterns matched is not known"),
-        };
-        let snapshot = match self.store.view() {
-            Ok(view) => view.run_index(run.as_str()).map(|run| view.run(run).snapshot_commit.to_owned()),
-            Err(error) => return tracing::warn!(%run, %error, "which patterns matched is not known"),
-        };
+    /// That code of a snapshot matched patterns just now; in the worker's log when it cannot be kept.
+    pub(super) fn remember_matches(&self, snapshot: &str, findings: &[Finding]) {
         let mut matched: HashMap<Language, Vec<PatternId>> = HashMap::new();
-        for finding in &findings {
+        for finding in findings {
             let Some(pattern) = &finding.pattern else { continue };
-            if let Some(language) = language(&self.repo, snapshot.as_deref(), finding) {
+            if let Some(language) = language(&self.repo, Some(snapshot), finding) {
                 matched.entry(language).or_default().push(pattern.clone());
             }
         }
@@ -115,19 +93,17 @@ impl Runner {
         }
     }
 
+    /// Whether a run teaches anything: whoever asked for it may have opted out, or the settings do by now.
+    pub(super) fn may_learn_from(&self, run: &RunRecord) -> bool {
+        self.settings.learning.enabled && !run.private
+    }
+
     /// As [`Runner::learn`], for a worker: says what goes wrong in its log only.
     pub(super) fn learn_by_the_way(&self) {
-        if !self.settings.learning.enabled {
-            return;
-        }
-        let cache = Cache::open(&self.paths.knowledge);
-        match self.learn(&cache) {
+        match self.learn(&Cache::open(&self.paths.knowledge)) {
             Ok(taught) if taught.findings > 0 => tracing::info!(?taught, "learned"),
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "nothing was learned"),
-        }
-        for notice in cache.notices() {
-            tracing::warn!("{notice}");
         }
     }
 }
@@ -138,8 +114,7 @@ struct Lesson<'a> {
     view: Arc<View>,
     /// Newest first.
     fixes: Vec<Fix>,
-    parsers: Parsers,
-    observations: Vec<Observation>,
+    asked: Asked,
     outcomes: Vec<Happened>,
 }
 
@@ -149,8 +124,7 @@ impl<'a> Lesson<'a> {
             runner,
             view: runner.store.view()?,
             fixes: runner.store.fixes()?,
-            parsers: Parsers::default(),
-            observations: Vec::new(),
+            asked: Asked::default(),
             outcomes: Vec::new(),
         })
     }
@@ -165,6 +139,7 @@ impl<'a> Lesson<'a> {
         let Some(finding) = self.runner.store.finding_in(&self.view, id)? else { return Ok(()) };
         let placed = self.view.placed_by(index).map(|run| self.view.run(run).snapshot_commit.to_owned());
         match (said.status, said.actor) {
+            (FindingStatus::Dismissed, Actor::User) if said.is_about_other_things() => {}
             (FindingStatus::Dismissed, Actor::User) => {
                 self.outcome(&finding, placed.as_deref(), Outcome::Failure);
                 if let Some(snapshot) = placed {
@@ -174,7 +149,7 @@ impl<'a> Lesson<'a> {
             // Somebody says that it is fixed: by a patch of ours the edit is known.
             (FindingStatus::Addressed, Actor::User | Actor::Assistant) => {
                 let applied = |fix: &&Fix| fix.status == FixStatus::Applied && fix.fixed().any(|fixed| fixed == id);
-                let fix = self.fixes.iter().find(applied);
+                let fix = self.fixes.iter().find(applied).filter(|fix| !fix.private);
                 let Some(fix) = fix else { return Ok(()) };
                 let (before, after) = (fix.snapshot_commit.clone(), fix.fixed_commit.clone());
                 // The edit is told by the lines of the snapshot that the fix was made in.
@@ -184,7 +159,7 @@ impl<'a> Lesson<'a> {
                 };
                 if let Some(finding) = then {
                     self.no_false_alarm(&finding, &before);
-                    self.mistake(&finding, said, Evidence::Applied, &before, &after);
+                    self.asked.edits(&finding, [&before, &after], Evidence::Applied, said.at);
                 }
             }
             (FindingStatus::Addressed, Actor::Engine) => {
@@ -192,7 +167,7 @@ impl<'a> Lesson<'a> {
                 if let Some(before) = placed {
                     self.no_false_alarm(&finding, &before);
                     if let Some(after) = self.snapshot(said.run_id.as_ref()) {
-                        self.mistake(&finding, said, Evidence::Addressed, &before, &after);
+                        self.asked.edits(&finding, [&before, &after], Evidence::Addressed, said.at);
                     }
                 }
             }
@@ -206,46 +181,11 @@ impl<'a> Lesson<'a> {
         Some(self.view.run(run).snapshot_commit.to_owned())
     }
 
-    /// What the edit of a finding's place between two snapshots teaches.
-    fn mistake(&mut self, finding: &Finding, said: &Disposition, evidence: Evidence, before: &str, after: &str) {
-        let text = |commit| text(&self.runner.repo, commit, finding);
-        let (Some(before), Some(after)) = (text(before), text(after)) else { return };
-        let Some(language) = Language::detect(&finding.repo_relative_path, &before) else { return };
-        let lines = finding.lines();
-        let near = LineRange::new(lines.start.saturating_sub(NEAR).max(1), lines.end.saturating_add(NEAR));
-        for edit in edits(&mut self.parsers, language, &before, &after) {
-            if edit.lines.overlaps(near) {
-                self.observations.push(Observation {
-                    language,
-                    stance: Stance::Mistake,
-                    broken: edit.broken,
-                    fixed: edit.fixed,
-                    edit: edit.edit,
-                    kind: finding.kind,
-                    evidence,
-                    source: finding.finding_id.to_string(),
-                    at: said.at,
-                });
-            }
-        }
-    }
-
     fn false_alarm(&mut self, finding: &Finding, said: &Disposition, snapshot: &str) {
-        if finding.kind.is_never_lowered() || ABOUT_OTHER_THINGS.contains(&said.reason.as_str()) {
+        if finding.kind.is_never_lowered() {
             return;
         }
-        let Some((language, broken)) = self.shape(finding, snapshot) else { return };
-        self.observations.push(Observation {
-            language,
-            stance: Stance::FalseAlarm,
-            broken,
-            fixed: Form::default(),
-            edit: EditKind::Other,
-            kind: finding.kind,
-            evidence: Evidence::Dismissed,
-            source: finding.finding_id.to_string(),
-            at: said.at,
-        });
+        self.asked.form(finding, snapshot, Teaches::FalseAlarm(said.at));
     }
 
     /// Somebody put right what others like it were dismissed for.
@@ -253,24 +193,7 @@ impl<'a> Lesson<'a> {
         if finding.kind.is_never_lowered() {
             return;
         }
-        let Some((language, broken)) = self.shape(finding, snapshot) else { return };
-        self.outcomes.push(Happened {
-            language,
-            pattern: PatternId::of(language.name(), &broken.to_string(), ""),
-            stance: Stance::FalseAlarm,
-            kind: finding.kind,
-            outcome: Outcome::Failure,
-            source: finding.finding_id.to_string(),
-        });
-    }
-
-    /// The form of the code that a finding is about.
-    fn shape(&mut self, finding: &Finding, snapshot: &str) -> Option<(Language, Form)> {
-        let text = text(&self.runner.repo, snapshot, finding)?;
-        let path = &finding.repo_relative_path;
-        let language = Language::detect(path, &text)?;
-        let source = self.parsers.parse(path, language, &text).ok()?;
-        Some((language, Places::of(&source).form(finding.lines())?))
+        self.asked.form(finding, snapshot, Teaches::NoFalseAlarm);
     }
 
     /// What a finding that knowledge raised came to.
@@ -280,23 +203,21 @@ impl<'a> Lesson<'a> {
         self.outcomes.push(Happened {
             language,
             pattern: pattern.clone(),
-            stance: Stance::Mistake,
-            kind: finding.kind,
             outcome,
             source: finding.finding_id.to_string(),
         });
     }
 }
 
-/// The text of a finding's file in a snapshot; `None` where it is not there, or the snapshot is gone.
-fn text(repo: &Repo, commit: &str, finding: &Finding) -> Option<Vec<u8>> {
-    repo.file_at(commit, &finding.repo_relative_path).ok().flatten()
+/// The text of a file in a snapshot; `None` where it is not there, or the snapshot is gone.
+fn text(repo: &Repo, commit: &str, path: &str) -> Option<Vec<u8>> {
+    repo.file_at(commit, path).ok().flatten()
 }
 
 /// The language of a finding's file, by the whole of it: a few lines do not say what a header or a script is. Where it
 /// cannot be read any more, by what was quoted.
 fn language(repo: &Repo, snapshot: Option<&str>, finding: &Finding) -> Option<Language> {
-    let whole = snapshot.and_then(|commit| text(repo, commit, finding));
+    let whole = snapshot.and_then(|commit| text(repo, commit, &finding.repo_relative_path));
     let text = whole.as_deref().unwrap_or(finding.quoted_code.as_bytes());
     Language::detect(&finding.repo_relative_path, text)
 }

@@ -16,9 +16,9 @@ use crate::provider::builtin::source::Source;
 
 impl Runner {
     /// What was learned by now, for the built-in reviewer.
-    pub(super) fn lessons(&self) -> Option<Arc<dyn Lessons>> {
+    pub(super) fn lessons(&self) -> Arc<dyn Lessons> {
         let cache = Cache::open(&self.paths.knowledge);
-        Some(Arc::new(Remembered { cache, now: self.ambient.now(), matchers: Default::default() }))
+        Arc::new(Remembered { cache, now: self.ambient.now(), matchers: Default::default() })
     }
 }
 

@@ -42,14 +42,17 @@
 //!   for it, and no answer of a tool depends on whether there is one. A worker of the built-in reviewer does so after its run,
 //!   for a minute at most, when much was not known: the index has the fingerprints by which the next one finds copies.
 //! - *Learning.* A worker that has ended its run reads what was decided about findings since somebody did so last, and
-//!   teaches the knowledge on this machine what it says ([`crate::knowledge`]). Nobody waits for it.
+//!   teaches the knowledge on this machine what it says ([`crate::knowledge`]). Nobody waits for it. A run or a fix that was
+//!   asked for by somebody who opts out says so in its record, and teaches nothing, whoever works on it.
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
+mod asked;
 mod cancel;
 mod carry;
 mod converse;
 mod examine;
+mod gather;
 mod hints;
 mod hook;
 mod identity;
@@ -79,9 +82,8 @@ mod watch;
 mod work;
 
 pub use hook::{AfterCommit, after_commit, log_failure};
-pub use identity::open_meaning;
 pub use learn::{LearnError, Taught};
-pub use preview::{NO_TASK, withheld};
+pub use preview::{BUDGETS, ContextRequest, Target};
 pub use reconcile::Reconciled;
 pub use resolve::{FixError, FixRequest};
 pub use retention::{Cleared, Keep};

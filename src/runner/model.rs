@@ -1,35 +1,26 @@
 //! A reviewer that talks to a model, opened from the settings: its limits, its words, its tools, its price.
 
-use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use super::gather::{Sizes, Subject};
 use super::identity::connect;
-use super::surround::{Around, Room, Wish};
+use super::indexing::Ready;
+use super::surround::{Room, Wish, withheld};
 use super::{Runner, RunnerError};
 use crate::config::{ModelFacts, Models, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, SummaryBy};
-use crate::context::house_documents::{constitution, house_documents};
-use crate::context::house_rules::{HouseRules, house_rules};
-use crate::context::index::Index;
 use crate::context::mask::Mask;
-use crate::context::material::{Measure, material};
-use crate::context::surroundings::{Options, Rules};
+use crate::context::pack::Packed;
 use crate::context::tokens;
 use crate::context::tools::{Setup, Toolbox};
-use crate::domain::{FileCoverage, Finding, LineRange, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
-use crate::git::{Change, FileChange, Hunk, Repo, Throwaway};
+use crate::domain::{Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
+use crate::git::{Change, Repo, Throwaway};
 use crate::provider::chat::{Chat, ChatError, Tools};
 use crate::provider::command::SETTINGS_OF_AGENTS;
 use crate::review::Plan;
 use crate::review::dialog::{self, Budget, Limits, Part, Say, Task, Trouble};
 use crate::store::{Spending, Total};
 
-/// Unchanged lines around each hunk of the diff; a model that wants more reads the file.
-const CONTEXT_LINES: u32 = 6;
-/// What the project's own rules may take of a request. Tokens.
-const RULES_TOKENS: u64 = 3_000;
-/// The constitution is whole up to this part of what is pinned: a quarter.
-const CONSTITUTION_PART: u64 = 4;
 /// Lines of code on each side of a finding that is judged a second time.
 const OPINION_LINES: u32 = 40;
 /// The longest answer that room is kept for in the window. Tokens; own: 300 findings, and what a model thinks before.
@@ -48,15 +39,10 @@ pub(super) struct Who<'a> {
     pub tools: Tools,
 }
 
-/// A task for a model, and what is in it.
+/// A task for a model, and all that it tells: rules, what was learned, the change, the code around it.
 pub(super) struct Prepared {
     pub task: Task,
-    /// The code around the change; `None` where none is told.
-    pub around: Option<Around>,
-    pub constitution: Option<String>,
-    pub rules: Option<HouseRules>,
-    /// Hunks for which there is no room in any turn.
-    pub beyond: Vec<FileCoverage>,
+    pub packed: Packed,
 }
 
 /// A reviewer that talks to a model, ready for it.
@@ -172,43 +158,22 @@ impl Runner {
         record: &RunRecord,
         change: &Change,
         (mut plan, known): (Plan, Vec<Finding>),
-        toolbox: &Toolbox,
-        (index, wish): (Option<&Index>, &Wish),
+        (ready, wish, cancelled): (&Ready, &Wish, &dyn Fn() -> bool),
     ) -> Result<Prepared, RunnerError> {
         let Who { settings, facts, mask, .. } = who;
         let limits = self.limits(settings, facts, &record.run_id)?;
         let encoding = facts.encoding;
         let count = move |text: &str| tokens::count(encoding, text) as u64;
-        let measure = Measure {
-            // As much as the turns can take at all.
-            budget_tokens: limits.pinned_tokens() + limits.part_tokens() * u64::from(limits.max_turns),
-            max_part_tokens: limits.part_tokens(),
-            context_lines: CONTEXT_LINES,
-        };
-        let open: HashMap<String, HashSet<LineRange>> =
-            plan.open().into_iter().map(|file| (file.path, file.hunks.into_iter().collect())).collect();
-        let is_open = |file: &FileChange, hunk: usize| {
-            let lines = file.hunks.get(hunk).map(Hunk::new_range);
-            lines.is_some_and(|lines| open.get(&file.path).is_some_and(|open| open.contains(&lines)))
-        };
-        let material = material(&self.repo, change, measure, &count, mask, &is_open);
+        let prompts = Rc::new(self.prompts()?);
+        let subject = Subject::new(record, change, &plan, (encoding, mask), cancelled);
+        let gathered = self.gather(&subject, &Sizes::of_review(&limits), &prompts, wish);
+        let material = &gathered.material;
         let unseen: Vec<&str> = material.left_out.iter().map(|file| file.path.as_str()).collect();
         plan.files.retain(|file| !unseen.contains(&file.path.as_str()));
         plan.left_out.extend(material.left_out.iter().cloned());
-        let (diff_tokens, beyond) = (material.tokens, material.beyond);
-        let parts = material.parts.into_iter();
+        let parts = material.parts.iter().cloned();
         let parts = parts.map(|part| Part { path: part.path, hunks: part.hunks, text: part.text, tokens: part.tokens });
-        let paths: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
-        let commit = &record.snapshot_commit;
-        let documents = house_documents(&self.repo, commit).unwrap_or_default();
-        let rules = house_rules(&self.repo, commit, &paths, &documents, RULES_TOKENS, &count, mask);
-        let most = limits.pinned_tokens() / CONSTITUTION_PART;
-        let constitution = constitution(&self.repo, commit, most, &count, mask);
-        let rules_told: Vec<&str> =
-            constitution.iter().map(String::as_str).chain(rules.iter().map(|rules| rules.text.as_str())).collect();
-        let rules_told = rules_told.join("\n");
         let native = who.tools == Tools::Native && facts.takes_tools(settings.kind);
-        let prompts = Rc::new(self.prompts()?);
         let mut system = prompts.render(&Prompt::System);
         if settings.kind == ReviewerKind::Command {
             system = format!("{system}\n\n{}", prompts.render(&Prompt::Agent));
@@ -218,37 +183,42 @@ impl Runner {
             known,
             parts: parts.collect(),
             system,
-            tools: if native { toolbox.specs() } else { Vec::new() },
+            tools: if native { Toolbox::specs() } else { Vec::new() },
             limits,
             count: Box::new(count),
             say: Box::new(|_| String::new()),
             overhead: OVERHEAD,
         };
-        let mut told =
-            Told { scope: scope_in_words(record), rules: rules_told, patterns: String::new(), context: String::new() };
-        if prompts.has(PromptName::Task, "patterns") {
-            told.patterns = self.hints(record, change, &count);
-        }
+        let mut told = Told {
+            scope: scope_in_words(record),
+            rules: gathered.rules_in_words(),
+            patterns: gathered.patterns.clone(),
+            context: String::new(),
+        };
         // Programs look around by themselves; a prompt of the user's own may do without.
         let is_told = settings.kind != ReviewerKind::Command && prompts.has(PromptName::Task, "context");
         let most = if is_told { self.settings.context.tokens } else { 0 };
-        let around = (most > 0).then(|| {
+        let mut packed = Packed::default();
+        if most > 0 {
             let empty = Say::Task { diff: "", later: "", known: "" };
             let words = count(&self.words(Rc::clone(&prompts), told.clone(), record, mask)(empty));
             let room = Room {
                 window: task.limits.window_tokens,
                 pinned: task.limits.pinned_tokens(),
                 fixed: task.fixed_tokens() + words + task.known_tokens(),
-                diff: diff_tokens.min(task.limits.part_tokens()),
+                diff: material.tokens.min(task.limits.part_tokens()),
             };
-            let is_open = |path: &str| open.contains_key(path);
-            let rules = Rules::Told(rules.as_ref().map(|rules| rules.sources.clone()).unwrap_or_default());
-            let wish = Wish { options: Options { rules, ..wish.options.clone() }, ..wish.clone() };
-            self.around(record, change, &is_open, (room.budget(most), encoding), (index, &wish))
-        });
-        told.context = around.as_ref().map(|around| around.packed.text()).unwrap_or_default();
+            let (budget, index) = (room.budget(most), ready.index.as_ref());
+            packed = self.around(&subject, (budget, Vec::new()), gathered.documents(), (index, wish));
+            packed.notes.splice(0..0, ready.note().filter(|_| budget > 0).map(str::to_owned));
+            told.context = packed.text();
+        } else {
+            packed.notes.push("it is told nothing of the code around the change".to_owned());
+        }
         task.say = self.words(prompts, told, record, mask);
-        Ok(Prepared { task, around, constitution, rules, beyond })
+        packed = packed.behind(&gathered.pieces(task.first_parts()), &|text| tokens::count(encoding, text));
+        packed.notes.extend(withheld(&material.beyond, &task.plan.left_out));
+        Ok(Prepared { task, packed })
     }
 
     /// The engine's words, from the prompts.

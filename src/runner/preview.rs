@@ -1,72 +1,114 @@
-//! What a review would send of a change and of the code around it, without sending anything.
+//! What a review would send of a change and of the code around it, without asking a model; and the same under a budget, or
+//! for a tree, that no review has.
 //!
 //! Invariants: it is put together by what puts reviews together, so that both are the same; nothing is written into the
 //! store. Told is a review from scratch: what earlier ones looked at is not left away.
 
-use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
-use super::model::{Prepared, Who};
-use super::surround::Wish;
+use super::gather::{Sizes, Subject};
+use super::model::Who;
+use super::surround::{Wish, withheld};
 use super::{ReviewRequest, Runner, RunnerError};
 use crate::config::{Models, ReviewerKind, ReviewerSettings};
+use crate::context::index::Index;
 use crate::context::mask::Mask;
-use crate::context::pack::{Because, Packed, Section, SectionKind};
-use crate::context::tokens;
-use crate::domain::text::one_line;
-use crate::domain::{Encoding, FileCoverage, LeftOut, Scope, Source};
+use crate::context::pack::Packed;
+use crate::domain::{RunRecord, Scope, Source};
+use crate::git::Change;
 use crate::provider::chat::Tools;
 use crate::review::{Plan, PlannedFile};
 
+/// Budgets that can be asked for: in less there is no place for anything, and the largest window that is used has 150,000
+/// tokens, of which 20,000 are kept for the answer.
+pub const BUDGETS: RangeInclusive<u32> = 200..=130_000;
 /// Said when there is nothing to look for.
-pub const NO_TASK: &str = "there is no change, and neither --task nor --focus says what to look for";
-/// So many files are named for each reason why they are not sent.
-const MOST_NAMED: usize = 8;
+const NO_TASK: &str = "there is no change, and neither --task nor --focus says what to look for";
+
+/// What a context is asked for of.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// A change; without a scope the one that is reviewed by default.
+    Scope(Option<Scope>),
+    /// The tree of a revision, in which nothing is changed.
+    Tree(String),
+}
+
+/// A wish for a context.
+#[derive(Debug, Clone)]
+pub struct ContextRequest {
+    pub target: Target,
+    /// `None` for the one that is asked by default. Where that one is sent nothing, another is taken whose settings are
+    /// there, and without one what holds for any model.
+    pub reviewer: Option<String>,
+    /// All of it in so many tokens, one of [`BUDGETS`]. Without it what a review would send; of a tree, which no review
+    /// has, what a review has for the code alone.
+    pub budget: Option<u32>,
+}
 
 impl Runner {
-    /// What a review by `reviewer`, else by the one that is asked by default, would send of a scope. Where that one is
-    /// sent nothing, another is taken whose settings are there, and without one what holds for any model.
+    /// What a review would send.
     ///
     /// # Errors
     /// No such reviewer or revision, and whatever keeps git from working.
-    pub fn preview(&self, scope: Option<Scope>, reviewer: Option<&str>, wish: &Wish) -> Result<Packed, RunnerError> {
-        let settings = self.spoken_to(reviewer)?;
+    pub fn preview(&self, request: &ContextRequest, wish: &Wish) -> Result<Packed, RunnerError> {
+        let settings = self.spoken_to(request.reviewer.as_deref())?;
         let facts = Models::load(&self.paths)?.of(&settings);
-        let request =
-            ReviewRequest { scope, reviewer: Some(Self::BUILTIN.to_owned()), source: Source::Cli, force: true };
-        let (snapshot, record) = self.rehearse(&request)?;
+        let (record, change) = self.subject(&request.target)?;
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
-        let tools = if settings.kind == ReviewerKind::Command { Tools::None } else { Tools::Native };
-        let who = Who { settings: &settings, facts: &facts, mask, tools };
-        let change = &snapshot.change;
-        let planned = |file: &crate::git::FileChange| PlannedFile {
-            path: file.path.clone(),
-            hunks: file.hunks.iter().map(|hunk| hunk.new_range()).collect(),
-            keys: Vec::new(),
-            added_lines: 0,
+        let plan = all_of(&change);
+        let ready = self.ready_index(&record.snapshot_commit, &|| false);
+        let budget = match request.target {
+            Target::Scope(_) => request.budget,
+            Target::Tree(_) => Some(request.budget.unwrap_or(self.settings.context.tokens)),
         };
-        let plan = Plan {
-            files: change.files.iter().map(planned).collect(),
-            left_out: change.left_out.clone(),
-            unit_files: 1,
-            whole: false,
-            carried: Vec::new(),
+        let mut packed = match budget {
+            Some(budget) => {
+                let subject = Subject::new(&record, &change, &plan, (facts.encoding, mask), &|| false);
+                let budget = budget.clamp(*BUDGETS.start(), *BUDGETS.end());
+                self.within(budget, &subject, (ready.index.as_ref(), wish))?
+            }
+            None => {
+                let tools = if settings.kind == ReviewerKind::Command { Tools::None } else { Tools::Native };
+                let who = Who { settings: &settings, facts: &facts, mask, tools };
+                self.task(who, &record, &change, (plan, Vec::new()), (&ready, wish, &|| false))?.packed
+            }
         };
-        let toolbox = self.toolbox(&record, change, mask)?;
-        let index = self.index(&record.snapshot_commit);
-        let prepared = self.task(who, &record, change, (plan, Vec::new()), &toolbox, (index.as_ref(), wish))?;
-        let mut packed = packed(prepared, wish, facts.encoding);
-        if change.files.is_empty() && wish.focus.is_empty() && wish.text.is_empty() {
+        if change.files.is_empty() && change.left_out.is_empty() && wish.focus.is_empty() && wish.text.is_empty() {
             packed.notes.push(NO_TASK.to_owned());
         }
         Ok(packed)
     }
 
-    /// What the models of reviews count in, see [`Runner::preview`].
-    ///
-    /// # Errors
-    /// No such reviewer.
-    pub fn encoding(&self, reviewer: Option<&str>) -> Result<Encoding, RunnerError> {
-        Ok(Models::load(&self.paths)?.of(&self.spoken_to(reviewer)?).encoding)
+    /// All that a request tells, in one budget.
+    fn within(
+        &self,
+        budget: u32,
+        subject: &Subject<'_>,
+        (index, wish): (Option<&Index>, &Wish),
+    ) -> Result<Packed, RunnerError> {
+        let sizes = Sizes::within(budget, &wish.text, subject.encoding);
+        let gathered = self.gather(subject, &sizes, &self.prompts()?, wish);
+        let front = gathered.pieces(usize::MAX);
+        let mut packed = self.around(subject, (budget, front), gathered.documents(), (index, wish));
+        let left_out = [subject.change.left_out.as_slice(), &gathered.material.left_out].concat();
+        packed.notes.extend(withheld(&gathered.material.beyond, &left_out));
+        Ok(packed)
+    }
+
+    /// The record of a run that is never to be, and its change.
+    fn subject(&self, target: &Target) -> Result<(RunRecord, Change), RunnerError> {
+        let scope = match target {
+            Target::Scope(scope) => scope.clone(),
+            Target::Tree(revision) => Some(Scope::Range { from: revision.clone(), to: revision.clone() }),
+        };
+        let request =
+            ReviewRequest { scope, reviewer: Some(Self::BUILTIN.to_owned()), source: Source::Cli, force: true };
+        let (snapshot, mut record) = self.rehearse(&request)?;
+        if matches!(target, Target::Tree(_)) {
+            record.head_commit.clone_from(&record.snapshot_commit);
+        }
+        Ok((record, snapshot.change))
     }
 
     fn spoken_to(&self, reviewer: Option<&str>) -> Result<ReviewerSettings, RunnerError> {
@@ -81,61 +123,19 @@ impl Runner {
     }
 }
 
-/// The rules and the diff before the code around the change, in the order in which a request tells them.
-fn packed(prepared: Prepared, wish: &Wish, encoding: Encoding) -> Packed {
-    let Prepared { task, around, constitution, rules, beyond } = prepared;
-    let tokens = |text: &str| tokens::count(encoding, text) as u32;
-    let section = |kind: SectionKind, mut text: String, reason: &str| {
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        Section {
-            path: String::new(),
-            lines: None,
-            kind,
-            tokens: tokens(&text),
-            text,
-            score: 1.0,
-            because: Because { factors: Vec::new(), reason: reason.to_owned() }.into(),
-            pieces: 1,
-            coverage: None,
-        }
+/// A review of which nothing was looked at yet.
+fn all_of(change: &Change) -> Plan {
+    let planned = |file: &crate::git::FileChange| PlannedFile {
+        path: file.path.clone(),
+        hunks: file.hunks.iter().map(|hunk| hunk.new_range()).collect(),
+        keys: Vec::new(),
+        added_lines: 0,
     };
-    let rules = rules.filter(|_| wish.options.documentation).map(|rules| rules.text);
-    let mut front: Vec<Section> = Vec::new();
-    front.extend(constitution.map(|text| section(SectionKind::Rules, text, "the constitution, pinned")));
-    front.extend(rules.map(|text| section(SectionKind::Rules, text, "the project's rules")));
-    front.extend(task.parts.into_iter().map(|part| section(SectionKind::Diff, part.text, "the change")));
-    let (mut packed, notes) = match around {
-        Some(around) => (around.packed, around.context.notes),
-        None => (Packed::default(), vec!["it is told nothing of the code around the change".to_owned()]),
-    };
-    let around = packed.total_tokens;
-    packed.included += front.len() as u32;
-    packed.sections.splice(0..0, front);
-    packed.total_tokens = tokens(&packed.text());
-    // What comes before has no bound of this budget.
-    packed.budget += packed.total_tokens - around.min(packed.total_tokens);
-    packed.notes = notes;
-    packed.notes.extend(withheld(&beyond, &task.plan.left_out));
-    packed
-}
-
-/// What of a change is not sent, a line for each reason.
-pub fn withheld(beyond: &[FileCoverage], left_out: &[LeftOut]) -> Vec<String> {
-    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for file in beyond {
-        let reason = "over the budget, at least in part".to_owned();
-        by_reason.entry(reason).or_default().push(one_line(&file.path).into_owned());
+    Plan {
+        files: change.files.iter().map(planned).collect(),
+        left_out: change.left_out.clone(),
+        unit_files: 1,
+        whole: false,
+        carried: Vec::new(),
     }
-    for file in left_out {
-        by_reason.entry(file.reason.to_string()).or_default().push(one_line(&file.path).into_owned());
-    }
-    let line = |(reason, mut names): (String, Vec<String>)| {
-        let more = names.len().saturating_sub(MOST_NAMED);
-        names.truncate(MOST_NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("of the change not sent, {reason}: {}{more}", names.join(", "))
-    };
-    by_reason.into_iter().map(line).collect()
 }

@@ -1,5 +1,6 @@
 //! What differs between operating systems: detached children, signals, process groups, who we are.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +12,7 @@ use crate::git::Repo;
 /// What git says of a repository to what it starts, such as a hook, and what a process that outlives that must not go on to
 /// believe (`git rev-parse --local-env-vars`, and what a push adds).
 const OF_GIT: [&str; 16] = [
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    ALTERNATES,
     "GIT_COMMON_DIR",
     "GIT_CONFIG",
     "GIT_CONFIG_COUNT",
@@ -21,13 +22,16 @@ const OF_GIT: [&str; 16] = [
     "GIT_IMPLICIT_WORK_TREE",
     "GIT_INDEX_FILE",
     "GIT_NO_REPLACE_OBJECTS",
-    "GIT_OBJECT_DIRECTORY",
+    OBJECTS,
     "GIT_PREFIX",
     "GIT_QUARANTINE_PATH",
     "GIT_REPLACE_REF_BASE",
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 ];
+/// Where objects are read from besides, and where they are instead.
+const ALTERNATES: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
+const OBJECTS: &str = "GIT_OBJECT_DIRECTORY";
 /// A log above this many bytes begins anew: of what is in there, nobody reads more.
 const MAX_LOG: u64 = 1 << 20;
 
@@ -63,7 +67,10 @@ pub(super) fn ourselves(
     for name in OF_GIT {
         command.env_remove(name);
     }
-    if !repo.is_found_in_its_worktree() {
+    let objects = objects_elsewhere();
+    let is_elsewhere = !objects.is_empty();
+    command.envs(objects);
+    if is_elsewhere || !repo.is_found_in_its_worktree() {
         // As with `git --git-dir=... --work-tree=... commit`: nothing else says where the repository is.
         command.env("GIT_DIR", repo.git_dir()).env("GIT_WORK_TREE", repo.root());
     }
@@ -72,6 +79,21 @@ pub(super) fn ourselves(
         command.env(Paths::HOME_VARIABLE, home);
     }
     command.spawn().map_err(|source| failed(&program, source))
+}
+
+/// The variables by which whoever started us keeps objects elsewhere: the snapshot is there. What git says so while a push is
+/// not accepted yet is not for a process that outlives that; and where no `GIT_DIR` is given, nobody heeds them. The
+/// names do not depend on a folder.
+fn objects_elsewhere() -> Vec<(&'static str, OsString)> {
+    let said = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if said("GIT_DIR").is_none() || said("GIT_QUARANTINE_PATH").is_some() {
+        return Vec::new();
+    }
+    let absolute = |folder: PathBuf| std::path::absolute(&folder).unwrap_or(folder);
+    let objects = said(OBJECTS).map(|folder| absolute(folder.into()).into_os_string());
+    let others = said(ALTERNATES).and_then(|all| std::env::join_paths(std::env::split_paths(&all).map(absolute)).ok());
+    let found = [(OBJECTS, objects), (ALTERNATES, others)].into_iter();
+    found.filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// Waits for a child on a thread that sleeps: one that ends while we live must not stay as a zombie.

@@ -86,7 +86,7 @@ impl Runner {
         if asked.is_some() {
             let status = settle::ended_as(asked);
             let cause = "its worker did not answer";
-            self.conclude(run, replayed.outcome(status, cause), record.phase_timings)?;
+            self.conclude(run, &mut replayed.outcome(status, cause), record.phase_timings)?;
             self.note_the_end(run, &replayed, status, cause)?;
             return recovered(status, cause);
         }
@@ -109,7 +109,7 @@ impl Runner {
         };
         let mut outcome = replayed.outcome(RunStatus::Lost, &reason);
         outcome.failure = Some((ErrorClass::WorkerDied, reason.clone()));
-        self.conclude(run, outcome, record.phase_timings)?;
+        self.conclude(run, &mut outcome, record.phase_timings)?;
         self.note_the_end(run, &replayed, RunStatus::Lost, &reason)?;
         recovered(RunStatus::Lost, &reason)
     }

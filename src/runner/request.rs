@@ -7,7 +7,7 @@ use super::identity::Identity;
 use super::start::Waiting;
 use super::{Requested, ReviewRequest, Runner, RunnerError, known, process};
 use crate::domain::{
-    CancelReason, Coverage, FindingCounts, Fix, FixId, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
+    CancelReason, Coverage, FindingCounts, Fix, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
 use crate::policy::supersede::{FinishRule, Verdict};
@@ -25,7 +25,7 @@ struct Asked<'a> {
     snapshot: &'a Snapshot,
     triage_bytes: u64,
     /// The fix whose patch it is about.
-    follow_up_of: Option<&'a FixId>,
+    follow_up_of: Option<&'a Fix>,
 }
 
 /// What came of one try under the store's lock.
@@ -89,7 +89,7 @@ impl Runner {
             worktree: String::new(),
             ..wish
         };
-        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(&fix.fix_id) };
+        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(fix) };
         let decision = Decision {
             action: Action::Launch,
             reason: format!("reviews the patch of {}", fix.fix_id),
@@ -282,9 +282,10 @@ impl Runner {
             model: wish.model.clone(),
             reasoning_effort: wish.reasoning_effort.clone(),
             attempt: 0,
+            private: !self.settings.learning.enabled || follow_up_of.is_some_and(|fix| fix.private),
             paused: false,
             follow_up_count: 0,
-            follow_up_of: follow_up_of.cloned(),
+            follow_up_of: follow_up_of.map(|fix| fix.fix_id.clone()),
             phase_timings: PhaseTimings::default(),
             prompt_estimate: wish.prompt_estimate,
             tokens: Usage::default(),
@@ -344,6 +345,8 @@ impl Runner {
             run.reuse_count = run.reuse_count.saturating_add(1);
             let adopted = matches!(decision.action, Action::Adopt { .. });
             run.adopted_count = run.adopted_count.saturating_add(u32::from(adopted));
+            // What it is to see yet, it sees for whoever asks now as well.
+            run.private |= adopted && !self.settings.learning.enabled;
             run.last_reused_at = Some(self.ambient.now());
             run.last_reuse_reason.clone_from(&decision.reason);
             run.last_reuse_head.clone_from(&asked.snapshot.head_commit);

@@ -64,19 +64,19 @@ pub(super) fn apply(outcome: &Outcome, timings: PhaseTimings, record: &mut RunRe
 impl Runner {
     /// Writes what the run came to: dispositions, then the output, then the record, so that a run that dies between
     /// two of them is finished by whoever finds it. The caller holds the run's lock, or the store's while the run is
-    /// pending.
+    /// pending. The findings that it leaves in the outcome are those that were written.
     pub(super) fn conclude(
         &self,
         run: &RunId,
-        mut outcome: Outcome,
+        outcome: &mut Outcome,
         timings: PhaseTimings,
     ) -> Result<RunRecord, RunnerError> {
         let Some(mut last) = self.store.run(run)? else { return Err(self.no_run(run)) };
         let measured = self.measure(&last);
         let timings = measured.into_timings(timings);
-        let life = self.settle_findings(&last, &mut outcome)?;
+        let life = self.settle_findings(&last, outcome)?;
         let apply = |record: &mut RunRecord| {
-            apply(&outcome, timings, record);
+            apply(outcome, timings, record);
             record.answered_by.clone_from(&measured.answered_by);
         };
         apply(&mut last);
@@ -141,7 +141,7 @@ impl Runner {
             outcome.coverage = record.coverage.clone();
             outcome.summary = format!("{status}: {reason}");
         }
-        self.conclude(&record.run_id, outcome, record.phase_timings)
+        self.conclude(&record.run_id, &mut outcome, record.phase_timings)
     }
 }
 

@@ -130,7 +130,7 @@ impl Runner {
             if record.attempt == 0 {
                 outcome.coverage = record.coverage.clone();
             }
-            self.conclude(run, outcome, record.phase_timings).map(drop)
+            self.conclude(run, &mut outcome, record.phase_timings).map(drop)
         })
     }
 
@@ -154,11 +154,7 @@ impl Runner {
         let folder = self.folder(worktree);
         // Counted before it is tried, and locked for as long as the worker lives.
         let lock = starting.begin()?;
-        let mut arguments = vec!["worker", run.as_str()];
-        if !self.settings.learning.enabled {
-            // It may have been said to this command alone.
-            arguments.push("--no-learning");
-        }
+        let arguments = ["worker", run.as_str()];
         let child = process::ourselves(&self.repo, &self.paths, &folder, &arguments, lock, LOG)?;
         process::reap(child);
         Ok(())

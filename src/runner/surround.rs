@@ -1,24 +1,31 @@
-//! What a run's model is told of the code around the change, and what the journal keeps of that.
+//! What a run's model is told of the code around the change, and what the journal keeps of all that it is told.
 //!
 //! Invariants: it is never more than the budget that the window leaves; whatever goes wrong with it, the review goes on
 //! without it and says so.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use super::Runner;
+use super::gather::Subject;
 use super::identity::open_meaning;
-use crate::context::given::given;
-use crate::context::index::{Index, Reach};
-use crate::context::pack::{LeftAway, Packed, Section};
+use super::{Runner, hints};
+use crate::context::given::{given, history};
+use crate::context::index::Index;
+use crate::context::pack::{LeftAway, Packed, Piece, Section, SectionKind, pack};
 use crate::context::retrieve::{task, unified};
-use crate::context::surroundings::{Options, Question, ToldDiff, surroundings};
-use crate::domain::{Encoding, LineRange, RunRecord, Surrounding, Surroundings};
-use crate::git::{Change, GitError};
+use crate::context::surroundings::{Options, Question, surroundings};
+use crate::context::tokens;
+use crate::domain::text::one_line;
+use crate::domain::{FileCoverage, LeftOut, LineRange, Surrounding, Surroundings};
+use crate::git::GitError;
 
 /// In less there is no place for anything worth reading. Tokens.
 const LEAST: u64 = 200;
 /// Of a window this part at most: a fifth.
 const WINDOW_SHARE: u64 = 5;
+/// So many files are named for each reason why they are not sent.
+const MOST_NAMED: usize = 8;
 
 /// What is in a request's window, in tokens.
 #[derive(Debug, Clone, Copy)]
@@ -42,14 +49,6 @@ impl Room {
     }
 }
 
-/// The code around a change.
-#[derive(Debug, Default)]
-pub(super) struct Around {
-    pub packed: Packed,
-    /// For the journal.
-    pub context: Surroundings,
-}
-
 /// What the code around a change is asked for of besides the change. A review asks for nothing more.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
@@ -60,81 +59,91 @@ pub struct Wish {
 }
 
 impl Runner {
-    /// The code around the changed files of which something is to be reviewed, in at most `budget` tokens.
+    /// The code around the changed files of which something is to be reviewed, behind `front`, in at most `budget` tokens.
+    /// Of the house's documents, those of `told` are told already. Nothing once nobody waits for it any more.
     pub(super) fn around(
         &self,
-        record: &RunRecord,
-        change: &Change,
-        is_open: &dyn Fn(&str) -> bool,
-        (budget, encoding): (u32, Encoding),
+        subject: &Subject<'_>,
+        (budget, front): (u32, Vec<Piece>),
+        told: &[String],
         (index, wish): (Option<&Index>, &Wish),
-    ) -> Around {
-        let mut around = Around::default();
-        around.context.budget = budget;
+    ) -> Packed {
+        let front_alone = |note: String| {
+            let packed = pack(&front, &|_| Arc::default(), budget, &|text| tokens::count(subject.encoding, text));
+            Packed { notes: vec![note], ..packed }
+        };
         if budget == 0 {
-            around.context.notes.push("the model's window has no room for code around the change".to_owned());
-            return around;
-        }
-        if index.is_none_or(|index| index.reach() != Reach::Whole) {
-            let note = "the index of this repository is not ready: until it is, searches look at files one by one";
-            around.context.notes.push(note.to_owned());
+            return front_alone("the model's window has no room for code around the change".to_owned());
         }
         // Files are a stranger's: what makes their analysis panic costs this and nothing else.
         let packed =
-            catch_unwind(AssertUnwindSafe(|| self.pack(record, change, is_open, (budget, encoding), (index, wish))));
+            catch_unwind(AssertUnwindSafe(|| self.pack(subject, (budget, front.clone()), told, (index, wish))));
         match packed {
-            Ok(Ok(packed)) => {
-                around.context.notes.extend(packed.notes.iter().cloned());
-                around.context = Surroundings { notes: around.context.notes, ..in_short(&packed) };
-                around.packed = packed;
-            }
+            Ok(Ok(packed)) => packed.unwrap_or_default(),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the review goes on without the code around the change");
-                around.context.notes.push("git cannot read the code around the change".to_owned());
+                front_alone("git cannot read the code around the change".to_owned())
             }
-            Err(_) => around.context.notes.push("revdeck failed to look at the code around the change".to_owned()),
+            Err(_) => front_alone("revdeck failed to look at the code around the change".to_owned()),
         }
-        around
     }
 
     fn pack(
         &self,
-        record: &RunRecord,
-        change: &Change,
-        is_open: &dyn Fn(&str) -> bool,
-        (budget, encoding): (u32, Encoding),
+        subject: &Subject<'_>,
+        (budget, front): (u32, Vec<Piece>),
+        told: &[String],
         (index, wish): (Option<&Index>, &Wish),
-    ) -> Result<Packed, GitError> {
-        let files = change.files.iter().filter(|file| is_open(&file.path));
-        let mut given = given(&self.repo, files)?;
+    ) -> Result<Option<Packed>, GitError> {
+        let Subject { record, change, ref open, encoding, cancelled, .. } = *subject;
+        let mut given = given(&self.repo, &record.base_commit, change, &|path| open.contains_key(path))?;
         if given.is_empty() {
             given = unified::parse(&wish.text);
         }
-        let history = if record.head_commit.is_empty() { &record.snapshot_commit } else { &record.head_commit };
         let folder = self.paths.history_folder(&self.repo.key());
         let meaning = self.settings.context.embeddings.as_ref();
         let meaning = meaning.map(|settings| open_meaning(settings, &self.paths));
         let question = Question {
             tree: &record.snapshot_commit,
-            history,
+            history: history(&record.base_commit, &record.snapshot_commit),
             task: task::Task { given, focus: wish.focus.clone(), text: wish.text.clone() },
-            // The task tells of the change by itself.
-            diff: &ToldDiff::default,
+            front,
+            documents_told: told,
             budget,
             encoding,
             options: wish.options.clone(),
             folder: Some(&folder),
             index,
             meaning: meaning.as_ref().and_then(|meaning| meaning.as_ref().ok()),
+            cancelled,
         };
-        let mut packed = surroundings(&self.repo, question)?;
+        let Some(mut packed) = surroundings(&self.repo, question)? else { return Ok(None) };
         packed.notes.extend(meaning.and_then(Result::err).map(|error| format!("without what code means: {error}")));
-        Ok(packed)
+        Ok(Some(packed))
     }
 }
 
-/// What is sent and left away, without the texts.
-fn in_short(packed: &Packed) -> Surroundings {
+/// What of a change is not sent, a line for each reason.
+pub(super) fn withheld(beyond: &[FileCoverage], left_out: &[LeftOut]) -> Vec<String> {
+    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in beyond {
+        let reason = "over the budget, at least in part".to_owned();
+        by_reason.entry(reason).or_default().push(one_line(&file.path).into_owned());
+    }
+    for file in left_out {
+        by_reason.entry(file.reason.to_string()).or_default().push(one_line(&file.path).into_owned());
+    }
+    let line = |(reason, mut names): (String, Vec<String>)| {
+        let more = names.len().saturating_sub(MOST_NAMED);
+        names.truncate(MOST_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("of the change not sent, {reason}: {}{more}", names.join(", "))
+    };
+    by_reason.into_iter().map(line).collect()
+}
+
+/// What is sent and left away, without the texts: for the journal.
+pub(super) fn in_short(packed: &Packed) -> Surroundings {
     let place = |lines: Option<LineRange>| lines.map_or((0, 0), |lines| (lines.start, lines.end));
     let sent = |section: &Section| {
         let (start_line, end_line) = place(section.lines);
@@ -160,15 +169,35 @@ fn in_short(packed: &Packed) -> Surroundings {
             reason: piece.reason.word().to_owned(),
         }
     };
+    let learned = packed.sections.iter().filter(|section| section.kind == SectionKind::Patterns);
     Surroundings {
         budget: packed.budget,
         total_tokens: packed.total_tokens,
+        patterns: learned.flat_map(|section| hints::listed(&section.text)).collect(),
         compression: packed.compression.map_or_else(String::new, |strength| strength.word().to_owned()),
-        notes: Vec::new(),
-        sections: packed.sections.iter().take(Surroundings::MAX_LISTED).map(sent).collect(),
+        notes: packed.notes.clone(),
+        sections: listed(packed.sections.iter().map(sent).collect()),
         left_out: packed.left_out.iter().take(Surroundings::MAX_LISTED).map(left).collect(),
         left_out_total: packed.left_out.len() as u32,
     }
+}
+
+/// At most [`Surroundings::MAX_LISTED`] of them. The last parts of a change in very many become one: what stands behind
+/// them is to be seen as well.
+fn listed(mut sections: Vec<Surrounding>) -> Vec<Surrounding> {
+    let is_part = |section: &Surrounding| section.kind == SectionKind::Diff.word();
+    let over = sections.len().saturating_sub(Surroundings::MAX_LISTED);
+    if let (true, Some(first)) = (over > 0, sections.iter().position(is_part)) {
+        let end = first + sections[first..].iter().take_while(|section| is_part(section)).count();
+        let joined = sections.drain(end.saturating_sub(over + 1).max(first)..end);
+        let (count, tokens) = joined.fold((0, 0u32), |(count, sum), part| (count + 1, sum.saturating_add(part.tokens)));
+        let reason = format!("{count} more parts of the change");
+        let kind = SectionKind::Diff.word().to_owned();
+        let one = Surrounding { kind, tokens, score: 1.0, reason, ..Surrounding::default() };
+        sections.insert(end - count, one);
+    }
+    sections.truncate(Surroundings::MAX_LISTED);
+    sections
 }
 
 #[cfg(test)]
@@ -192,5 +221,30 @@ mod tests {
         #[case] budget: u32,
     ) {
         assert_eq!(Room { window, pinned: window / 2, fixed, diff }.budget(most), budget);
+    }
+
+    #[rstest]
+    #[case::all(&[("rules", 2), ("diff", 100), ("function", 98)], 200, "")]
+    #[case::one_more(&[("rules", 2), ("diff", 100), ("function", 99)], 200, "2 more parts of the change")]
+    #[case::a_large_change(&[("rules", 2), ("diff", 900), ("function", 9)], 200, "712 more parts of the change")]
+    #[case::much_code(&[("rules", 2), ("diff", 3), ("function", 300)], 200, "3 more parts of the change")]
+    #[case::nothing_but_code(&[("function", 300)], 200, "")]
+    fn a_change_in_many_parts_leaves_room_for_the_code_in_the_list(
+        #[case] sections: &[(&str, usize)],
+        #[case] count: usize,
+        #[case] said: &str,
+    ) {
+        let section = |kind: &str| Surrounding { kind: kind.to_owned(), tokens: 2, ..Surrounding::default() };
+        let all: Vec<_> = sections.iter().flat_map(|(kind, count)| vec![section(kind); *count]).collect();
+        let of = |sections: &[Surrounding], kind: &str| -> (usize, u32) {
+            let found = sections.iter().filter(|section| section.kind == kind);
+            found.fold((0, 0), |(count, sum), section| (count + 1, sum + section.tokens))
+        };
+        let listed = listed(all.clone());
+        assert_eq!(listed.len(), count);
+        assert_eq!(of(&listed, "diff").1, of(&all, "diff").1, "no token of the change is lost");
+        assert_eq!(of(&listed, "rules"), of(&all, "rules"));
+        assert!(said.is_empty() || listed.iter().any(|section| section.reason == said), "{listed:?}");
+        assert!(!said.is_empty() || listed.iter().all(|section| section.reason.is_empty()));
     }
 }

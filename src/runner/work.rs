@@ -48,6 +48,7 @@ impl Runner {
                 return Ok(());
             }
         };
+        let may_learn = self.may_learn_from(&record);
         let worked = Worker::new(self, record).and_then(Worker::execute);
         if let Err(error) = &worked {
             tracing::error!(%run, %error, "the run ends because its worker cannot go on");
@@ -60,7 +61,9 @@ impl Runner {
             tracing::warn!(%error, "what dead processes left stays");
         }
         self.keep_house();
-        self.learn_by_the_way();
+        if may_learn {
+            self.learn_by_the_way();
+        }
         if let Some(commit) = worked? {
             self.index_by_the_way(&commit);
         }
@@ -134,8 +137,8 @@ impl Runner {
         let Some(record) = self.store.run(run)? else { return Ok(()) };
         let entries = self.store.read_journal(run)?;
         let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
-        let outcome = settle::failed(&replayed, class, error.to_string());
-        self.conclude(run, outcome, record.phase_timings)?;
+        let mut outcome = settle::failed(&replayed, class, error.to_string());
+        self.conclude(run, &mut outcome, record.phase_timings)?;
         Ok(())
     }
 }
@@ -205,10 +208,12 @@ impl<'a> Worker<'a> {
         self.phase(RunStatus::Resolving)?;
         self.timings.resolve_ms += milliseconds(reviewed, self.now());
         let status = outcome.status;
-        let concluded = self.runner.conclude(&run, outcome, self.timings)?;
+        let concluded = self.runner.conclude(&run, &mut outcome, self.timings)?;
         self.buffer.push(RunEvent::Finished { status });
         self.flush()?;
-        self.runner.remember_matches(&concluded.run_id);
+        if self.runner.may_learn_from(&concluded) {
+            self.runner.remember_matches(&concluded.snapshot_commit, &outcome.findings);
+        }
         Ok((self.unknown_bytes > indexing::MUCH).then_some(self.record.snapshot_commit))
     }
 

@@ -244,6 +244,7 @@ impl Conversation {
             RunEvent::Surrounded { mut context } => {
                 context.sections.truncate(Surroundings::MAX_LISTED);
                 context.left_out.truncate(Surroundings::MAX_LISTED);
+                context.patterns.truncate(Surroundings::MAX_LISTED);
                 self.context = Some(Arc::from(context));
             }
             RunEvent::Failed { class, summary } => self.failure = Some((class, summary)),

@@ -8,6 +8,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 
 use revdeck::domain::{RunStatus, Time};
 use revdeck::store::{PulseState, Watcher};
+use rstest::rstest;
 
 use crate::env::{TestEnvironment, files_below};
 use crate::runner::place::wait_for;
@@ -40,9 +41,14 @@ impl Cockpit {
     }
 
     fn open_with(test: &TestEnvironment, variables: &[(&str, &str)]) -> Self {
+        Self::open_told(test, &[], variables)
+    }
+
+    fn open_told(test: &TestEnvironment, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_revdeck"));
+        command.args(arguments);
         command.cwd(test.repo());
         command.env_clear();
         let model = test.command("true");
@@ -391,6 +397,29 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     let Watcher::Known(second) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
     assert_ne!(second.pid, watching.pid);
     crate::runner::place::signal(second.pid, rustix::process::Signal::KILL);
+    cockpit.wait("an end", |screen| !watched(screen));
+}
+
+#[rstest]
+#[case::by_the_cockpit(&["--no-learning"], "", true)]
+#[case::by_the_settings(&[], "[learning]\nenabled = false\n", false)]
+fn a_watcher_is_told_what_only_the_cockpit_was_told(
+    #[case] arguments: &[&str],
+    #[case] settings: &str,
+    #[case] is_told: bool,
+) {
+    let test = repository();
+    test.write(".revdeck.toml", settings);
+    let mut cockpit = Cockpit::open_told(&test, arguments, &[]);
+    let watched = |screen: &str| screen.lines().next().is_some_and(|line| line.contains("watching"));
+    cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
+    cockpit.press("w");
+    cockpit.wait("the header", watched);
+    let Watcher::Known(watching) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
+    let told = std::fs::read_to_string(format!("/proc/{}/cmdline", watching.pid)).expect("it is there");
+    // What the settings say it reads again and again, also when they say otherwise by then.
+    assert_eq!(told.contains("--no-learning"), is_told, "{told:?}");
+    cockpit.press("w");
     cockpit.wait("an end", |screen| !watched(screen));
 }
 

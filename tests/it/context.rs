@@ -4,6 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::thread;
 
+use revdeck::config::Paths;
+use revdeck::context::given::{given, history};
+use revdeck::context::index::Index;
+use revdeck::context::retrieve::task::Task;
+use revdeck::context::surroundings::{Options, Question, surroundings};
+use revdeck::domain::{Encoding, Scope};
+use revdeck::git::{Filter, Repo};
 use serde_json::Value;
 
 use crate::env::TestEnvironment;
@@ -73,6 +80,84 @@ fn a_revision_is_searched_for_what_a_task_names() {
     assert!(store["text"].as_str().is_some_and(|text| text.contains("lookup_price")));
 }
 
+/// The code of an answer, by path and lines, with its reason.
+fn code(context: &Value) -> Vec<(String, u64, u64, String)> {
+    let sections = context["sections"].as_array().expect("sections").iter();
+    let place = |section: &Value| {
+        let number = |key: &str| section[key].as_u64();
+        Some((
+            section["path"].as_str()?.to_owned(),
+            number("start_line")?,
+            number("end_line")?,
+            section["reason"].as_str()?.to_owned(),
+        ))
+    };
+    sections.filter_map(place).collect()
+}
+
+/// Indexes what is committed.
+fn index(test: &TestEnvironment) {
+    let repo = Repo::discover(&test.repo()).expect("a repository");
+    let folder = Paths::below(&test.home()).index_folder(&repo.key());
+    let commit = repo.resolve_commit("HEAD").expect("a commit");
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    Index::refresh(&folder, &repo, &commit, &go_on).expect("an index");
+}
+
+#[test]
+fn what_the_task_names_is_there_whatever_its_rank() {
+    let test = shop();
+    for number in 0..120 {
+        let user = format!("from price import PriceList\n\n\ndef user_{number}():\n    lookup_price({number})\n");
+        test.write(&format!("src/user_{number}.py"), user);
+    }
+    let hill = |name: &str| format!("def {name}(road):\n    if road:\n        return 3\n    return 4\n\n\n");
+    let hills: String = (0..20).map(|number| hill(&format!("climb_{number}"))).collect();
+    test.write("far/hill.py", format!("{hills}{}{hills}", hill("oldTower")));
+    test.write("far/away/river.py", hill("swim").repeat(9));
+    test.write("far/river.py", hill("swim").repeat(9));
+    // Nothing is parsed of this one.
+    test.write("far/lake.kt", "val depth = 3\nval widthOfLake = 4\n");
+    test.commit("Far away");
+    let ask = |task: &str| {
+        let place = ["context", "--at", "HEAD", "--focus", "src/price.py", "--budget", "3000", "--task"];
+        code(&json(&test, &[&place[..], &[task, "--format", "json"]].concat()))
+    };
+    let is_named = |section: &&(String, u64, u64, String)| section.3.starts_with("the task names it");
+    let named = |task: &str| ask(task).iter().filter(is_named).cloned().collect::<Vec<_>>();
+    for is_indexed in [false, true] {
+        if is_indexed {
+            index(&test);
+        }
+        for (task, expected, lines) in [
+            ("lookup_price as in oldTower", "far/hill.py", (121, 124)),
+            ("lookup_price as `oldTower` does", "far/hill.py", (121, 124)),
+            ("lookup_price and far/hill.py", "far/hill.py", (0, 0)),
+            ("lookup_price: see away/river.py:3.", "far/away/river.py", (0, 0)),
+            ("lookup_price by widthOfLake", "far/lake.kt", (1, 2)),
+        ] {
+            let found = named(task);
+            let [(path, start, end, _)] = &found[..] else { panic!("{task}, {is_indexed}: {found:?}") };
+            assert_eq!(path, expected, "{task}, {is_indexed}");
+            assert!(lines.0 == 0 || *start <= lines.0 && *end >= lines.1, "{task}, {is_indexed}: {found:?}");
+        }
+        // Two rivers, and a word that is no name.
+        assert_eq!(named("lookup_price, river.py, swim"), [], "{is_indexed}");
+    }
+}
+
+#[test]
+fn of_what_the_task_names_too_much_the_rest_is_left_out_with_the_reason() {
+    let test = shop();
+    let task: String = (0..40).map(|number| format!("walk_{number} ")).collect();
+    let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--task", &task, "--budget", "600"];
+    let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
+    assert!(code(&context).iter().any(|(_, _, _, reason)| reason.starts_with("the task names it")), "{context:#}");
+    let left = context["left_out"].as_array().expect("what is left out");
+    assert!(left.iter().any(|left| left["reason"] == "named by the task, which names too much"), "{left:?}");
+    assert!(context["total_tokens"].as_u64() <= Some(600));
+}
+
 #[test]
 fn a_diff_as_the_task_is_understood_and_its_files_are_not_looked_for() {
     let test = shop();
@@ -89,11 +174,33 @@ fn a_diff_as_the_task_is_understood_and_its_files_are_not_looked_for() {
     let without =
         json(&test, &["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--no-tests", "--format", "json"]);
     let is_test = |section: &Value| section["path"] == "tests/test_store.py";
+    let excluded = |context: &Value, reason: &str| {
+        let reasons = context["excluded"].as_array().expect("reasons");
+        reasons.iter().find(|excluded| excluded["reason"] == reason).and_then(|excluded| excluded["count"].as_u64())
+    };
+    assert_eq!(
+        (excluded(&context, "filtered: test files"), excluded(&without, "filtered: test files")),
+        (None, Some(1))
+    );
     assert!(!without["sections"].as_array().expect("sections").iter().any(is_test));
     let only = ["context", "--at", "HEAD", "--task", diff, "--files", "tests/", "--kinds", "test", "--format", "json"];
     let only = json(&test, &only);
     let code = only["sections"].as_array().expect("sections").iter().filter(|section| !section["path"].is_null());
     assert!(code.clone().count() > 0 && code.clone().all(is_test), "{only:#}");
+    assert_eq!(excluded(&only, "filtered: files of other paths"), Some(41), "{only:#}");
+    let said = test.revdeck(&[
+        "context",
+        "--at",
+        "HEAD",
+        "--task",
+        diff,
+        "--kinds",
+        "test",
+        "--no-documentation",
+        "--explain",
+    ]);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("\nfiltered: 42 pieces of other kinds\n"), "{said}");
 }
 
 #[test]
@@ -104,6 +211,67 @@ fn the_same_question_has_the_same_answer_and_explains_itself() {
     let told = test.revdeck(&["context", "--at", "HEAD", "--focus", "src/price.py", "--budget", "900", "--explain"]);
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(told.contains("src/store.py:") && told.contains("of 900 tokens") && told.contains("left out"), "{told}");
+}
+
+#[test]
+fn a_part_of_a_declaration_says_so_and_is_completed_where_there_is_room() {
+    let test = shop();
+    let steps: String = (0..60).map(|number| format!("    road.step_{number}(road, {number})\n")).collect();
+    test.write("src/sell.py", format!("# Sells.\ndef sell(road):\n{steps}    lookup_price(road)\n    return road\n"));
+    let filler: String = (0..400).map(|number| format!("def stone_{number}():\n    pass\n\n\n")).collect();
+    (0..14).for_each(|number| drop(test.write(&format!("far/stones_{number}.py"), &filler)));
+    test.commit("To sell");
+    let sell = |budget: &str| {
+        let ask = ["context", "--at", "HEAD", "--focus", "src/price.py:2", "--budget", budget];
+        let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
+        let sections = context["sections"].as_array().expect("sections").clone();
+        let told = test.revdeck(&[&ask[..], &["--explain"]].concat());
+        let of_it: Vec<Value> = sections.into_iter().filter(|section| section["path"] == "src/sell.py").collect();
+        (of_it, String::from_utf8_lossy(&told.stdout).into_owned())
+    };
+    let (small, told) = sell("500");
+    assert!(!small.is_empty());
+    for section in &small {
+        let of = serde_json::json!([{"kind": "function", "name": "sell", "start_line": 1, "end_line": 64}]);
+        assert_eq!(section["of"], of);
+    }
+    assert!(told.contains("; part of function sell, lines 1-64"), "{told}");
+    let (large, told) = sell("60000");
+    let [section] = &large[..] else { panic!("{large:#?}") };
+    assert_eq!(
+        (&section["start_line"], &section["end_line"], &section["of"]),
+        (&1.into(), &64.into(), &serde_json::json!([]))
+    );
+    assert!(!told.contains("part of function sell"), "{told}");
+}
+
+#[test]
+fn a_section_tells_when_its_lines_changed_last() {
+    let test = shop();
+    let first = test.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    test.write("src/hill.py", "# A hill.\n\n\ndef climb():\n    lookup_price(1)\n");
+    let second = test.commit("A hill");
+    test.write("src/hill.py", "# A hill.\n# It is high.\n\n\ndef climb():\n    lookup_price(2)\n");
+    let third = test.commit("A higher hill");
+    let changes = |at: &str| {
+        let ask = ["context", "--at", at, "--focus", "src/price.py", "--task", "lookup_price", "--format", "json"];
+        let context = json(&test, &ask);
+        let of = |path: &str| {
+            let section = context["sections"].as_array()?.iter().find(|section| section["path"] == path)?;
+            let time = section["last_change"]["time"].as_str()?.to_owned();
+            assert!(section["reason"].as_str()?.contains("; last changed 2026-01-02 in "), "{section}");
+            Some((section["last_change"]["commit"].as_str()?.to_owned(), time))
+        };
+        [of("src/price.py"), of("src/hill.py")]
+    };
+    let at = |commit: &str| Some((commit.to_owned(), "2026-01-02T03:04:05Z".to_owned()));
+    assert_eq!(changes("HEAD"), [at(&first), at(&third)]);
+    assert_eq!(changes(&second), [at(&first), at(&second)]);
+    // What is not committed was changed by none.
+    test.write("src/hill.py", "# A hill.\n\n\ndef climb():\n    lookup_price(3)\n");
+    let focus = ["context", "worktree", "--focus", "src/hill.py", "--budget", "2000", "--format", "json"];
+    let focus = &json(&test, &focus)["sections"][1];
+    assert_eq!((&focus["kind"], &focus["last_change"]), (&"focus".into(), &Value::Null));
 }
 
 /// What was found out about the repository is kept here.
@@ -244,6 +412,7 @@ fn what_cannot_be_is_said() {
         (&["context", "--at", "nowhere"][..], 2),
         (&["context", "worktree", "--at", "HEAD"], 2),
         (&["context", "--budget", "10"], 2),
+        (&["context", "--budget", "130001"], 2),
         (&["context", "--at", "HEAD", "--focus", "src/price.py:0"], 2),
     ] {
         let output = test.revdeck(arguments);
@@ -413,6 +582,27 @@ fn a_report_of_coverage_is_believed_of_the_code_that_it_is_about() {
     assert_eq!((coverage("HEAD"), coverage(&early)), (Some(2), None), "it tells of what was tested");
 }
 
+#[test]
+fn the_rules_around_what_a_task_is_about_are_told() {
+    let test = shop();
+    test.write("src/AGENTS.md", "Prices are never rounded.\n");
+    test.write("other/AGENTS.md", "Roads are long.\n");
+    test.commit("Rules");
+    let diff = "--- a/src/price.py\n+++ b/src/price.py\n@@ -2 +2 @@\n-    def lookup_price(self, item):\n+    def price_of(self, item):\n";
+    for about in [["--focus", "src/price.py"], ["--task", diff]] {
+        for more in [&["worktree"][..], &["worktree", "--budget", "4000"], &["--at", "HEAD"]] {
+            let context = json(&test, &[&["context", "--format", "json"], more, &about].concat());
+            let sections = context["sections"].as_array().expect("sections").iter();
+            let rules: Vec<String> = sections
+                .filter(|section| section["kind"] == "rules")
+                .map(|section| section["text"].to_string())
+                .collect();
+            let [rules] = &rules[..] else { panic!("{more:?} {about:?}: {context:#}") };
+            assert!(rules.contains("Prices are never rounded.") && !rules.contains("Roads"), "{rules}");
+        }
+    }
+}
+
 /// The notes of an answer.
 fn notes(context: &Value) -> String {
     context["notes"].to_string()
@@ -471,4 +661,167 @@ fn a_large_budget_begins_with_the_tree_and_the_documents() {
     let [documents] = &texts("documentation")[..] else { panic!("{context:#}") };
     assert!(documents.contains("other/: AGENTS.md") && !documents.contains("  AGENTS.md"), "{documents}");
     assert!(texts("rules")[0].contains("Prices are exact."));
+}
+
+/// The paths of the sections that are of a file, in order.
+fn paths(context: &Value) -> Vec<&str> {
+    let sections = context["sections"].as_array().expect("sections");
+    sections.iter().filter_map(|section| section["path"].as_str()).collect()
+}
+
+#[test]
+fn what_comes_after_a_change_has_no_say_in_its_context() {
+    let test = shop();
+    let commit = |number: usize, paths: &[&str]| -> Vec<(String, String)> {
+        paths.iter().map(|path| ((*path).to_owned(), format!("def walk(road):\n    return {number}\n"))).collect()
+    };
+    let together = |paths: &[&str]| (0..6).map(|number| commit(number, paths)).collect::<Vec<_>>();
+    test.import(&together(&["src/price.py", "other/part_3.py"]));
+    test.import(&[commit(7, &["src/price.py", "other/part_5.py"])]);
+    let reviewed = test.git(&["rev-parse", "main"]).trim().to_owned();
+    test.git(&["reset", "--hard", "--quiet"]);
+    let scope = format!("commit:{reviewed}");
+    for more in [&["--budget", "1500"][..], &[]] {
+        let ask = [&["context", &scope, "--format", "json"], more].concat();
+        let before = json(&test, &ask);
+        assert!(paths(&before).contains(&"other/part_3.py"), "{before:#}");
+        test.import(&together(&["src/price.py", "other/part_9.py"]));
+        assert_eq!(json(&test, &ask), before);
+    }
+}
+
+#[test]
+fn who_uses_what_is_deleted_is_looked_for() {
+    let test = shop();
+    fs::remove_file(test.repo().join("src/price.py")).expect("removed");
+    for more in [&["--budget", "1500"][..], &[]] {
+        let context = json(&test, &[&["context", "worktree", "--format", "json"], more].concat());
+        assert_eq!(paths(&context).first(), Some(&"src/store.py"), "{context:#}");
+        assert!(!notes(&context).contains("there is no change"), "{}", notes(&context));
+    }
+}
+
+#[test]
+fn a_renamed_file_has_the_history_of_its_old_name() {
+    let test = shop();
+    let text = |number: usize| format!("{}    return {number}\n", "def walk(road):\n    road.go()\n".repeat(8));
+    let file = |path: &str, number: usize| (path.to_owned(), text(number));
+    let commits = (0..8).map(|number| vec![file("src/a.py", number), file("other/part_7.py", number)]);
+    test.import(&commits.collect::<Vec<_>>());
+    test.git(&["reset", "--hard", "--quiet"]);
+    test.git(&["mv", "src/a.py", "src/b.py"]);
+    test.write("src/b.py", text(99));
+    let context = json(&test, &["context", "worktree", "--budget", "1500", "--format", "json"]);
+    let sections = context["sections"].as_array().expect("sections");
+    let friend = sections.iter().find(|section| section["path"] == "other/part_7.py").expect("what changed with it");
+    assert!(friend["reason"].as_str().is_some_and(|reason| reason.contains("of their commits")), "{friend}");
+}
+
+#[test]
+fn of_a_long_function_that_changes_the_rest_is_told_and_nothing_of_the_diff_again() {
+    let test = shop();
+    let walk = |step: &str| {
+        let steps = |from: usize, to: usize| (from..to).map(|n| format!("    road.step_{n}()\n")).collect::<String>();
+        format!("import road\n\n\ndef long_walk(road):\n{}    {step}\n{}", steps(0, 30), steps(30, 60))
+    };
+    test.write("src/walk.py", walk("road.rest()"));
+    test.write("src/short.py", "def short_walk(road):\n    return road.rest()\n");
+    test.commit("Walks");
+    test.write("src/walk.py", walk("road.stop()"));
+    test.write("src/short.py", "def short_walk(road):\n    return road.stop()\n");
+    // The changed line is 35; lines 29 to 41 are in the diff.
+    for (budget, at_least) in [(Some("20000"), 49), (Some("1000"), 4), (None, 49)] {
+        let more = budget.map(|budget| vec!["--budget", budget]).unwrap_or_default();
+        let context = json(&test, &[&["context", "worktree", "--format", "json"], &more[..]].concat());
+        let sections = context["sections"].as_array().expect("sections");
+        let rest: Vec<&Value> = sections.iter().filter(|section| section["kind"] == "focus").collect();
+        let place = |section: &Value| {
+            let line = |name: &str| section[name].as_u64().expect("a line");
+            (line("start_line"), line("end_line"))
+        };
+        assert!(rest.iter().all(|section| section["path"] == "src/walk.py"), "{rest:#?}");
+        let places: Vec<(u64, u64)> = rest.iter().map(|section| place(section)).collect();
+        assert_eq!(places.first().map(|place| place.0), Some(4), "its head: {places:?}");
+        assert!(places.iter().all(|(start, end)| *end < 29 || *start > 41), "{places:?}");
+        assert!(places.iter().map(|(start, end)| end - start + 1).sum::<u64>() >= at_least, "{places:?}");
+        let most = budget.map_or(1_000, |budget| budget.parse::<u64>().expect("a number") / 8);
+        let texts: u64 = rest.iter().filter_map(|section| section["tokens"].as_u64()).sum();
+        assert!(texts <= most, "{texts}");
+    }
+    let none = ["context", "worktree", "--focus", "src/price.py", "--budget", "8000", "--format", "json"];
+    assert!(!paths(&json(&test, &none)).contains(&"src/walk.py"), "a focus is in its place");
+}
+
+#[test]
+fn numbers_of_lines_as_large_as_they_can_be_are_survived() {
+    let test = shop();
+    test.write(".gitignore", "coverage\n");
+    test.write("coverage/lcov.info", "SF:src/price.py\nDA:2,0\nDA:3,0\nend_of_record\n");
+    for (start, lines) in [(u32::MAX, 0), (u32::MAX, 2), (u32::MAX - 1, 0)] {
+        let diff = format!("--- a/src/price.py\n+++ b/src/price.py\n@@ -{start},{lines} +1 @@\n+gone = 1\n");
+        json(&test, &["context", "--at", "HEAD", "--task", &diff, "--budget", "2000", "--format", "json"]);
+    }
+}
+
+#[test]
+fn changed_functions_that_no_test_reaches_are_told_to_who_wants_them() {
+    let test = shop();
+    test.write("src/price.py", "def lookup_price(item, day):\n    return item\n");
+    test.write("coverage/lcov.info", "SF:src/price.py\nDA:1,0\nDA:2,0\nend_of_record\n");
+    let repo = Repo::discover(&test.repo()).expect("a repository");
+    let filter = Filter { max_file_bytes: 1_000_000, ignored_paths: vec!["coverage".to_owned()] };
+    let snapshot = repo.snapshot(&Scope::Worktree, &filter).expect("a snapshot");
+    let untested = |untested: bool| {
+        let given = given(&repo, &snapshot.base_commit, &snapshot.change, &|_| true).expect("a change");
+        let question = Question {
+            tree: &snapshot.snapshot_commit,
+            history: history(&snapshot.base_commit, &snapshot.snapshot_commit),
+            task: Task { given, ..Task::default() },
+            front: Vec::new(),
+            documents_told: &[],
+            budget: 1_000,
+            encoding: Encoding::O200kBase,
+            options: Options { untested, ..Options::default() },
+            folder: None,
+            index: None,
+            meaning: None,
+            cancelled: &|| false,
+        };
+        surroundings(&repo, question).expect("a context").expect("in whole").untested.len()
+    };
+    assert_eq!((untested(true), untested(false)), (1, 0));
+}
+
+#[test]
+fn text_is_printed_as_it_is_sent_but_for_what_a_terminal_obeys() {
+    let test = shop();
+    test.write("AGENTS.md", "Indent:\twith tabs.\n\u{1b}[2J and \u{202e} are shown.\n");
+    test.commit("Rules");
+    test.write("src/price.go", "package price\n\nfunc Of() int {\n\treturn 1\n}\n");
+    let printed = test.revdeck(&["context", "worktree"]);
+    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert!(printed.contains("\treturn 1\n") && printed.contains("Indent:\twith tabs.\n"), "{printed}");
+    assert!(printed.contains("\\u{1b}[2J and \\u{202e} are shown.\n"), "{printed}");
+    assert!(!printed.contains(['\u{1b}', '\u{202e}']));
+    let sent = json(&test, &["context", "worktree", "--format", "json"]);
+    let sent: String =
+        sent["sections"].as_array().expect("sections").iter().filter_map(|section| section["text"].as_str()).collect();
+    assert_eq!(printed, sent.replace('\u{1b}', "\\u{1b}").replace('\u{202e}', "\\u{202e}"));
+}
+
+#[test]
+fn what_an_explanation_leaves_away_is_counted() {
+    let test = shop();
+    let explained = |budget: &str| {
+        let ask = ["context", "--at", "HEAD", "--task", "walk_1 road next_1", "--budget", budget, "--explain"];
+        String::from_utf8_lossy(&test.revdeck(&ask).stdout).into_owned()
+    };
+    let json = json(
+        &test,
+        &["context", "--at", "HEAD", "--task", "walk_1 road next_1", "--budget", "200", "--format", "json"],
+    );
+    let left_out = json["excluded_count"].as_u64().expect("a number");
+    assert!(left_out > 20, "{json:#}");
+    assert!(explained("200").contains(&format!("and {} more, none of them stronger", left_out - 20)));
+    assert!(!explained("100000").contains(" more, none"));
 }

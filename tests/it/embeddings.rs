@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::llm::server::{Model, calls};
-use crate::runner::place::Place;
+use crate::runner::place::{Place, wait_for};
 
 /// A key of the right shape that nobody ever held, in two parts: whole it would alarm every scanner.
 const AWS: &str = concat!("AKI", "AQ3EGRVZ7TNWLXJ5D");
@@ -219,4 +219,23 @@ fn a_review_goes_on_without_a_server_and_says_so_once() {
     });
     let notes: Vec<String> = told.flatten().filter(|note| note.contains("what code means")).collect();
     assert!(notes.len() == 1 && notes[0].contains("no connection"), "{notes:?}");
+}
+
+#[test]
+fn a_run_that_is_cancelled_while_it_waits_for_vectors_ends_by_itself() {
+    let place = shop();
+    let model = Model::start(vec![calls(&[("finish", json!({ "summary": "done" }))])]);
+    let server = Server::start(Box::new(|_: &[String]| None));
+    let reviewer = format!(
+        "seconds = 600\n[reviewers.m]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\napi_key_cmd = \"printf {KEY}\"\n",
+        model.url()
+    );
+    settings(&place, "openai", server.port, &reviewer);
+    let run = place.review(&["--reviewer", "m"]);
+    wait_for("somebody who asks for vectors", || (!server.asked().is_empty()).then_some(()));
+    let answer = place.revdeck(&["cancel", run.as_str(), "--reason", "enough"]);
+    assert!(!answer.contains("did not answer"), "{answer}");
+    assert_eq!(place.run(&run).status, RunStatus::Cancelled);
+    assert_eq!(model.asked(), 0);
+    assert!(!place.events(&run).iter().any(|event| matches!(event, RunEvent::Surrounded { .. })));
 }

@@ -286,6 +286,17 @@ fn a_damaged_file_is_set_aside_and_said_once() {
     assert!(fails(&test, &["list"], INCOMPLETE).contains("newer"));
 }
 
+#[test]
+fn what_came_with_revdeck_was_seen_by_nobody() {
+    let test = TestEnvironment::new();
+    let listed = json_of(&test, &["list", "--language", "python"]);
+    let one = &listed["patterns"][0];
+    assert_eq!((&one["origin"], &one["frequency"], &one["first_seen"]), (&json!("base"), &json!(0), &Value::Null));
+    let shown = knowledge(&test, &["show", one["id"].as_str().expect("an id")]);
+    assert!(shown.contains("not yet: it came with revdeck"), "{shown}");
+    assert!(!knowledge(&test, &["list"]).contains(" 1x "), "nor is it listed so");
+}
+
 #[rstest]
 #[case::missing(None)]
 #[case::empty(Some(Vec::new()))]
@@ -296,12 +307,11 @@ fn a_damaged_file_is_set_aside_and_said_once() {
 fn a_file_that_is_no_export_is_refused(#[case] content: Option<Vec<u8>>) {
     let test = TestEnvironment::new();
     let file = test.repo().join("hostile.json");
-    let code = if content.is_some() { USAGE } else { INCOMPLETE };
     if let Some(content) = content {
         fs::write(&file, content).expect("written");
     }
-    let said = fails(&test, &["import", path(&file)], code);
-    assert!(said.contains("hint:") && !said.contains("\x1b[2J"), "{said}");
+    let said = fails(&test, &["import", path(&file)], USAGE);
+    assert!(said.contains("hint: name a file that") && !said.contains("\x1b[2J"), "{said}");
     assert!(!test.home().join("knowledge_cache/python_accumulated.json").exists());
 }
 

@@ -1,13 +1,14 @@
 //! What decisions teach, through the real binary and its workers; and what a model is told of it.
 
-use revdeck::domain::{Finding, FindingId, FindingStatus};
+use revdeck::domain::{Finding, FindingId, FindingStatus, RunId, RunStatus};
 use rstest::rstest;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::life::{Life, handles, plain, swallows};
 use crate::llm::server::{Model, calls};
 use crate::llm::{finish, settings};
-use crate::runner::place::{Place, wait_for};
+use crate::runner::place::{Place, gone, halfway, signal, wait_for};
 
 /// The patterns that were learned, by stance.
 fn learned(place: &Place, stance: &str) -> Vec<Value> {
@@ -57,8 +58,15 @@ fn swallowed(life: &Life, path: &str, name: &str) -> FindingId {
     finding_in(life, path)
 }
 
+/// A worker goes on when its run has ended: waits until it has nothing more to read or to keep.
+fn wait_until_gone(life: &Life, run: &RunId) {
+    wait_for("the end of the worker", || life.place.worker(run).is_some_and(gone).then_some(()));
+}
+
 fn finding_in(life: &Life, path: &str) -> FindingId {
     let run = life.review(&["--worktree"]);
+    // Or it reads what is decided next while that may still be taken back.
+    wait_until_gone(life, &run);
     let findings = life.output(&run).findings;
     first(&findings.into_iter().filter(|finding| finding.repo_relative_path == path).collect::<Vec<_>>())
 }
@@ -121,6 +129,62 @@ fn who_opts_out_teaches_nothing_also_later() {
     );
 }
 
+/// A method with a mistake that comes with revdeck, or without.
+fn compares(name: &str, check: &str) -> String {
+    format!("def {name}(value):\n    if {check}:\n        return 1\n    return value.first\n")
+}
+
+#[rstest]
+#[case::opted_out(&[], &["--no-learning"], false)]
+#[case::behind_one_that_opted_out(&["--no-learning"], &[], true)]
+fn whether_a_run_that_waited_is_learned_from_is_the_word_of_who_asked_for_it(
+    #[case] first: &[&str],
+    #[case] second: &[&str],
+    #[case] is_learned: bool,
+) {
+    let life = Life::new();
+    let place = &life.place;
+    place.settings("max_parallel_runs = 1\n");
+    let commit = place.commit_modules("busy", 150);
+    life.write("a.py", &compares("quiet", "value == None"));
+    let run = life.review(&["--worktree", "--no-learning"]);
+    let found = life.output(&run).findings.into_iter().find(|finding| finding.pattern.is_some());
+    let found = found.expect("a finding for a pattern").finding_id;
+    wait_until_gone(&life, &run);
+
+    let busy = place.review(&[&["--commit", &commit], first].concat());
+    let worker = halfway(place, &busy);
+    life.write("a.py", &compares("quiet", "value == 1"));
+    life.write("b.py", "def calm(other):\n    return other == None\n");
+    let waiting = place.review(&[&["--worktree"], second].concat());
+    assert_eq!(place.run(&waiting).status, RunStatus::Pending, "there is no room for it");
+    signal(worker, Signal::CONT);
+    assert_eq!(place.ended(&waiting).status, RunStatus::Completed);
+    wait_until_gone(&life, &waiting);
+    place.revdeck(&["knowledge", "learn"]);
+    assert_eq!(life.status(&found), FindingStatus::Addressed);
+    assert_eq!(learned(place, "mistake").is_empty(), !is_learned);
+    let pattern = of_form(place, "VARIABLE == None");
+    assert_eq!((pattern["last_matched"].is_string(), pattern["successes"] == 1), (is_learned, is_learned), "{pattern}");
+}
+
+#[test]
+fn a_fix_of_somebody_who_opts_out_teaches_nothing() {
+    let life = Life::new();
+    let place = &life.place;
+    life.write("a.py", "def collect(value, into=[]):\n    into.append(value)\n    return into\n");
+    let run = life.review(&["--worktree"]);
+    let id = first(&life.output(&run).findings);
+    let made = place.revdeck(&["fix", id.as_str(), "--wait", "--format", "json", "--no-learning"]);
+    let made: Value = serde_json::from_str(&made).expect("JSON");
+    let reviews: Vec<bool> =
+        place.runs().iter().filter(|run| run.follow_up_of.is_some()).map(|run| run.private).collect();
+    assert_eq!(reviews, [true], "its review is one that opts out");
+    place.revdeck(&["fix", "apply", made["fix"]["fix_id"].as_str().expect("an id")]);
+    place.revdeck(&["knowledge", "learn"]);
+    assert!(learned(place, "mistake").is_empty());
+}
+
 #[test]
 fn what_is_about_other_things_or_was_taken_back_teaches_nothing() {
     let life = Life::new();
@@ -161,6 +225,12 @@ fn a_fix_that_was_applied_teaches_its_edit() {
     assert!(mistakes.iter().any(|pattern| pattern["evidence"] == "applied"), "{mistakes:?}");
 }
 
+/// What stands between two tags.
+fn part<'a>(text: &'a str, tag: &str) -> &'a str {
+    let from = text.find(&format!("<{tag}>")).expect("a beginning");
+    &text[from..text.find(&format!("</{tag}>")).expect("an end")]
+}
+
 #[test]
 fn a_model_is_told_of_patterns_that_stand_in_the_change_and_of_nothing_else() {
     let model = Model::start(vec![calls(&[finish()]), calls(&[finish()])]);
@@ -170,28 +240,39 @@ fn a_model_is_told_of_patterns_that_stand_in_the_change_and_of_nothing_else() {
     place.test.commit("one");
     place.review(&["--commit", "HEAD", "--reviewer", "m", "--wait"]);
     // A mistake that comes with revdeck.
-    place.test.write("a.py", "def quiet(value):\n    if value == None:\n        return 1\n    return value.first\n");
+    place.test.write("a.py", compares("quiet", "value == None"));
     place.review(&["--worktree", "--reviewer", "m", "--wait"]);
     let told: Vec<String> = model.requests().iter().map(Value::to_string).collect();
-    let patterns = |text: &str| {
-        let from = text.find("<patterns>").expect("a place for patterns");
-        text[from..text.find("</patterns>").expect("an end")].to_owned()
-    };
-    assert!(patterns(&told[0]).contains("none"), "{}", patterns(&told[0]));
-    let second = patterns(told.last().expect("a request"));
+    assert!(part(&told[0], "patterns").contains("none"), "{}", part(&told[0], "patterns"));
+    let second = part(told.last().expect("a request"), "patterns");
     assert!(second.contains("Look here:") && second.contains("compare with None by `is` (well known)"), "{second}");
     assert!(!second.contains("quiet") && !second.contains("value"), "{second}");
 }
 
+#[test]
+fn a_model_is_told_of_no_pattern_that_stands_in_what_it_is_not_shown() {
+    let model = Model::start(vec![calls(&[finish()]), calls(&[finish()])]);
+    let place = Place::new();
+    settings(&place, &model, "");
+    place.test.write("a.py", compares("quiet", "value == None"));
+    place.review(&["--worktree", "--reviewer", "m", "--wait"]);
+    place.test.write("b.py", plain("calm"));
+    place.review(&["--worktree", "--reviewer", "m", "--wait"]);
+    let told: Vec<String> = model.requests().iter().map(Value::to_string).collect();
+    assert!(part(&told[0], "patterns").contains("Look here:") && part(&told[0], "diff").contains("quiet"));
+    let diff = part(&told[1], "diff");
+    assert!(diff.contains("calm") && !diff.contains("quiet"), "what was reviewed is not shown again: {diff}");
+    assert!(part(&told[1], "patterns").contains("none"), "{}", part(&told[1], "patterns"));
+}
+
 /// Raises a finding for a pattern that came with revdeck; then `between`, and its code changes.
 fn raised_and_changed(life: &Life, between: impl FnOnce(&str)) -> FindingId {
-    let file = |check: &str| format!("def quiet(value):\n    if {check}:\n        return 1\n    return value.first\n");
-    life.write("a.py", &file("value == None"));
+    life.write("a.py", &compares("quiet", "value == None"));
     let run = life.review(&["--worktree"]);
     let found = life.output(&run).findings.into_iter().find(|finding| finding.pattern.is_some());
     let found = found.expect("a finding for a pattern");
     between(found.pattern.as_ref().expect("an id").as_str());
-    life.write("a.py", &file("value == 1"));
+    life.write("a.py", &compares("quiet", "value == 1"));
     life.review(&["--worktree"]);
     found.finding_id
 }
@@ -242,6 +323,23 @@ fn of_form(place: &Place, broken: &str) -> Value {
     all.find(|pattern| pattern["broken"] == broken).cloned().unwrap_or_default()
 }
 
+#[rstest]
+#[case("Fixed elsewhere, in #12")]
+#[case("generated or vendored code")]
+fn a_reason_that_says_nothing_of_the_code_is_no_failure_of_a_pattern(#[case] reason: &str) {
+    let life = Life::new();
+    life.write("a.py", &compares("quiet", "value == None"));
+    let run = life.review(&["--worktree"]);
+    let found = life.output(&run).findings.into_iter().find(|finding| finding.pattern.is_some());
+    dismiss(&life, &found.expect("a finding for a pattern").finding_id, reason, &[]);
+    let id = unreachable(&life, "b.py", "one");
+    dismiss(&life, &id, reason, &[]);
+    life.place.revdeck(&["knowledge", "learn"]);
+    let pattern = of_form(&life.place, "VARIABLE == None");
+    assert_eq!(pattern["failures"], 0, "{pattern}");
+    assert!(learned(&life.place, "false_alarm").is_empty());
+}
+
 #[test]
 fn what_came_of_a_script_without_an_ending_is_counted() {
     let life = Life::new();
@@ -250,6 +348,7 @@ fn what_came_of_a_script_without_an_ending_is_counted() {
     let found = life.output(&run).findings.into_iter().find(|finding| finding.pattern.is_some());
     dismiss(&life, &found.expect("a finding for a pattern").finding_id, "intended", &[]);
     life.place.revdeck(&["knowledge", "learn"]);
+    wait_until_gone(&life, &run);
     let pattern = of_form(&life.place, "VARIABLE == None");
     assert_eq!(pattern["failures"], 1, "{pattern}");
     assert!(pattern["last_matched"].is_string(), "{pattern}");

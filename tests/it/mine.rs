@@ -1,5 +1,7 @@
 //! Integration tests: what the history of a repository teaches. Repositories are made by git itself.
 
+use std::ops::ControlFlow;
+
 use revdeck::git::{GitError, Repo};
 use revdeck::knowledge::mine::{MAX_FILES, Mined, MinedEdit, fixes};
 
@@ -7,7 +9,10 @@ use crate::env::TestEnvironment;
 
 fn mined(test: &TestEnvironment, newest: usize) -> (Mined, Vec<MinedEdit>) {
     let mut edits = Vec::new();
-    let mined = fixes(&Repo::discover(&test.repo()).expect("a repository"), newest, &mut |edit| edits.push(edit));
+    let mined = fixes(&Repo::discover(&test.repo()).expect("a repository"), newest, &mut |edit| {
+        edits.push(edit);
+        ControlFlow::Continue(())
+    });
     (mined.expect("a history"), edits)
 }
 
@@ -87,8 +92,27 @@ fn a_commit_that_changes_much_is_no_fix_of_one_thing() {
 }
 
 #[test]
+fn who_has_enough_gets_no_more() {
+    let test = TestEnvironment::new();
+    test.write("a.py", function("x == None"));
+    test.commit("Begin");
+    test.write("a.py", function("x is None"));
+    test.commit("Fix the comparison");
+    test.write("a.py", function("not x"));
+    test.commit("Fix what is empty");
+    let mut asked = 0;
+    let repo = Repo::discover(&test.repo()).expect("a repository");
+    let mined = fixes(&repo, 10, &mut |_| {
+        asked += 1;
+        ControlFlow::Break(())
+    });
+    assert!(mined.is_ok());
+    assert_eq!(asked, 1);
+}
+
+#[test]
 fn a_repository_without_a_commit_is_an_error() {
     let test = TestEnvironment::new();
     let repo = Repo::discover(&test.repo()).expect("a repository");
-    assert!(matches!(fixes(&repo, 10, &mut |_| {}), Err(GitError::Unborn { .. })));
+    assert!(matches!(fixes(&repo, 10, &mut |_| ControlFlow::Continue(())), Err(GitError::Unborn { .. })));
 }

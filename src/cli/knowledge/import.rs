@@ -32,13 +32,11 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
         output::print_json(&json::versioned([("imported", json!(imported))]))?;
         return Ok(Exit::Done);
     }
-    let Merged { new, more, unchanged, forgotten, contradicted, evicted } = imported.merged;
+    let Merged { new, more, unchanged, forgotten, evicted } = imported.merged;
     let mut said = format!("{} new, {more} with more counts, {unchanged} as they were\n", count(new, "pattern"));
-    for (number, what) in [
-        (forgotten, "forgotten before, and stayed so"),
-        (contradicted, "left out, because the opposite is known here"),
-        (evicted, "taken out to make room: the least useful"),
-    ] {
+    for (number, what) in
+        [(forgotten, "forgotten before, and stayed so"), (evicted, "taken out to make room: the least useful")]
+    {
         if number > 0 {
             said.push_str(&format!("{} {what}\n", count(number, "pattern")));
         }

@@ -1,5 +1,6 @@
 //! `revdeck knowledge learn`: what the history of a repository teaches.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -18,8 +19,9 @@ use crate::knowledge::mine;
 use crate::knowledge::pattern::{Evidence, Stance};
 use crate::report::json;
 
-/// Edits of a history that are in memory together. Own: some ten megabytes.
-const AT_ONCE: usize = 20_000;
+/// Edits of a history that are counted together, before the least useful go: of some 40,000 fixes. Own: some hundred
+/// megabytes.
+const AT_ONCE: usize = 100_000;
 
 /// Arguments of `knowledge learn`.
 #[derive(Debug, Args)]
@@ -43,7 +45,7 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
     }
     let Some(history) = arguments.history else { return decisions(invocation, &repo, cache, arguments.format) };
     let now = now(invocation)?;
-    let (mut observations, mut learned, mut failed) = (Vec::new(), Learned::default(), None);
+    let (mut observations, mut learned, mut done) = (Vec::new(), Learned::default(), Ok(()));
     let mined = mine::fixes(&repo, history as usize, &mut |mined| {
         observations.push(Observation {
             language: mined.language,
@@ -56,17 +58,15 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
             source: mined.commit,
             at: mined.at,
         });
-        if observations.len() == AT_ONCE {
-            match cache.learn(&observations, now) {
-                Ok(more) => learned += more,
-                Err(error) => failed = Some(error),
-            }
-            observations.clear();
+        if observations.len() < AT_ONCE {
+            return ControlFlow::Continue(());
         }
+        done = cache.learn(&observations, now).map(|more| learned += more);
+        observations.clear();
+        // Where nothing can be kept nothing more is read.
+        if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
+    done?;
     learned += cache.learn(&observations, now)?;
     match arguments.format {
         PlainFormat::Json => output::print_json(&json::versioned([
@@ -107,10 +107,11 @@ fn decisions(invocation: &Invocation, repo: &Repo, cache: &Cache, format: PlainF
 }
 
 fn in_words(read: &str, learned: Learned) -> String {
-    let Learned { new, again, counted, forgotten, refused, evicted } = learned;
+    let Learned { new, again, counted, forgotten, too_much, refused, evicted } = learned;
     let mut said = format!("{read}: {} new, {again} seen again, {counted} counted before\n", count(new, "pattern"));
     for (number, what) in [
         (forgotten, "not learned: forgotten before"),
+        (too_much, "not counted: more of a language cannot be told apart from what was counted before"),
         (refused, "not learned: they would tell something of the code"),
         (evicted, "taken out to make room: the least useful"),
     ] {

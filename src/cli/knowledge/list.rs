@@ -11,7 +11,7 @@ use crate::cli::session::Invocation;
 use crate::knowledge::base;
 use crate::knowledge::cache::Cache;
 use crate::knowledge::pattern::{Origin, Pattern, Stance};
-use crate::knowledge::rank;
+use crate::knowledge::rank::{self, State};
 use crate::provider::builtin::language::Language;
 use crate::report::{Paint, Table, json};
 
@@ -54,14 +54,15 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
     let mut table = Table::default();
     for pattern in &patterns {
         let standing = rank::standing(pattern, look.now);
-        let paint = if standing.inclusion.is_used() && !pattern.muted { Paint::Good } else { Paint::Faint };
+        let state = standing.state(pattern);
+        let paint = if state == State::Used { Paint::Good } else { Paint::Faint };
         table.row([
             (Paint::Strong, pattern.id.as_str()),
             (Paint::Plain, pattern.language.as_str()),
             (Paint::Faint, pattern.origin.word()),
-            (paint, told::inclusion(pattern, standing.inclusion)),
+            (paint, state.words()),
             (Paint::Plain, &format!("{:.2}", standing.confidence)),
-            (Paint::Plain, &format!("{}x", pattern.count().frequency)),
+            (Paint::Plain, &format!("{}x", pattern.seen())),
             (Paint::Faint, if pattern.stance == Stance::FalseAlarm { "false alarm" } else { "" }),
             (Paint::Plain, &told::forms(pattern)),
         ]);

@@ -37,7 +37,7 @@ somebody's own is a placeholder such as VARIABLE or STRING, and comments never g
 were addressed, from fixes, from dismissals, from history on request, from files of others, and some with revdeck. \
 `learning.enabled = false` in the settings, in a repository's .revdeck.toml too, or --no-learning: nothing is learned.
 
-A pattern is used once its confidence is 0.85, or 0.65 when it was seen three times; from 0.45 it is watched. It is raised \
+A pattern is used once its confidence is 0.85, or 0.65 when it was seen three times or is curated; from 0.45 it is watched. It is raised \
 by findings that are addressed, and lowered by those that are dismissed.";
 
 /// Arguments of `knowledge`.

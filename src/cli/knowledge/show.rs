@@ -7,11 +7,11 @@ use crate::cli::arguments::PlainFormat;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output;
 use crate::cli::session::Invocation;
-use crate::domain::text::{count, one_line};
+use crate::domain::text::one_line;
 use crate::domain::{Kind, Time};
 use crate::knowledge::cache::Cache;
 use crate::knowledge::pattern::Pattern;
-use crate::knowledge::rank;
+use crate::knowledge::{rank, words};
 use crate::report::{Look, Paint, json};
 
 /// Arguments of `knowledge show`.
@@ -56,9 +56,8 @@ fn text(look: &Look, pattern: &Pattern) -> String {
         (
             "seen",
             format!(
-                "{} by {}{}first {}{}last {}",
-                count(counted.frequency as usize, "time"),
-                count(pattern.counts.len(), "origin"),
+                "{}{}first {}{}last {}",
+                words::seen(pattern),
                 look.dot(),
                 ago(pattern.first_seen),
                 look.dot(),
@@ -66,11 +65,11 @@ fn text(look: &Look, pattern: &Pattern) -> String {
             ),
         ),
         ("matched", pattern.last_matched.map_or("never".to_owned(), ago)),
-        ("outcomes", told::rate(counted.successes, counted.failures, standing.success_rate, standing.at_least)),
         (
-            "confidence",
-            format!("{:.2}{}{}", standing.confidence, look.dot(), told::inclusion(pattern, standing.inclusion)),
+            "outcomes",
+            told::rate(counted.successes.into(), counted.failures.into(), standing.success_rate, standing.at_least),
         ),
+        ("confidence", format!("{:.2}{}{}", standing.confidence, look.dot(), standing.state(pattern).words())),
     ]);
     if !pattern.related.is_empty() {
         let kinds: Vec<&str> = pattern.related.iter().map(|kind: &Kind| kind.word()).collect();

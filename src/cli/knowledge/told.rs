@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::Time;
 use crate::knowledge::pattern::Pattern;
-use crate::knowledge::rank::{self, Inclusion};
+use crate::knowledge::rank;
 
 /// A pattern with every key, and where it stands.
 pub fn pattern(pattern: &Pattern, now: Time) -> Value {
@@ -15,7 +15,7 @@ pub fn pattern(pattern: &Pattern, now: Time) -> Value {
     let (count, standing) = (pattern.count(), rank::standing(pattern, now));
     object.extend(
         [
-            ("frequency", json!(count.frequency)),
+            ("frequency", json!(pattern.seen())),
             ("successes", json!(count.successes)),
             ("failures", json!(count.failures)),
             ("success_rate", json!(standing.success_rate)),
@@ -44,16 +44,6 @@ pub fn pattern(pattern: &Pattern, now: Time) -> Value {
     Value::Object(object)
 }
 
-/// Whether it is used, in a word or two.
-pub fn inclusion(pattern: &Pattern, inclusion: Inclusion) -> &'static str {
-    match inclusion {
-        _ if pattern.muted => "muted",
-        Inclusion::Now | Inclusion::AfterThree => "used",
-        Inclusion::Watched => "watched",
-        Inclusion::No => "not used",
-    }
-}
-
 /// The forms in one line.
 pub fn forms(pattern: &Pattern) -> String {
     match pattern.fixed.as_str() {
@@ -63,10 +53,10 @@ pub fn forms(pattern: &Pattern) -> String {
 }
 
 /// `80 % of 10, at least 49 %`; what nothing came of has no rate.
-pub fn rate(successes: u32, failures: u32, success_rate: Option<f64>, at_least: Option<f64>) -> String {
+pub fn rate(successes: u64, failures: u64, success_rate: Option<f64>, at_least: Option<f64>) -> String {
     match (success_rate, at_least) {
         (Some(rate), Some(bound)) => {
-            let outcomes = u64::from(successes) + u64::from(failures);
+            let outcomes = successes + failures;
             format!("{:.0} % of {outcomes} succeeded, at least {:.0} %", rate * 100.0, bound * 100.0)
         }
         _ => "no outcome yet".to_owned(),

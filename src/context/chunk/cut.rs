@@ -3,10 +3,10 @@
 //! Invariant: the pieces, summaries left away, are all rows in order, each once.
 
 use super::ChunkKind;
+use super::counted::{Counted, tokens};
 use super::lines::{Lines, Rows};
 use super::outline::{Item, Name, Outline};
 use super::windows;
-use crate::context::tokens::{Encoding, count};
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::source::Source;
 
@@ -25,8 +25,6 @@ pub struct Piece<'a> {
 
 /// What has more tokens comes in parts.
 pub const MOST_TOKENS: u32 = 2_000;
-/// A token is a byte at least.
-const SURELY_FITS: usize = MOST_TOKENS as usize;
 /// 12 bytes a token are more than code of any language has.
 const SURELY_TOO_LONG: usize = 12 * MOST_TOKENS as usize;
 /// Constants and types of a few lines that stand together are one chunk up to so many lines.
@@ -45,8 +43,15 @@ pub fn by_outline<'a>(lines: &Lines<'a>, outline: &Outline<'a>, source: &Source<
             None => top.push(index),
         }
     }
-    let mut cutter =
-        Cutter { lines, outline, children, pieces: Vec::new(), split: vec![false; outline.items.len()], grown: false };
+    let mut cutter = Cutter {
+        lines,
+        counted: Counted::of(lines),
+        outline,
+        children,
+        pieces: Vec::new(),
+        split: vec![false; outline.items.len()],
+        grown: false,
+    };
     if lines.count() > 0 {
         let around = Around { kind: ChunkKind::Module, name: "", parent: "", depth: 0 };
         cutter.region(&top, (0, lines.count() - 1), around);
@@ -61,33 +66,27 @@ pub fn by_outline<'a>(lines: &Lines<'a>, outline: &Outline<'a>, source: &Source<
 /// Cuts at blank lines; settings that are few enough for a chunk are one.
 pub fn by_blank_lines<'a>(lines: &Lines<'a>, kind: ChunkKind) -> Vec<Piece<'a>> {
     let Some(last) = lines.count().checked_sub(1) else { return Vec::new() };
+    let counted = Counted::of(lines);
     if kind == ChunkKind::Config
-        && let Some(tokens) = counted(lines, (0, last))
+        && let Some(tokens) = fitting(lines, &counted, (0, last))
     {
         return vec![Piece { tokens, ..piece((0, last), kind, "", "") }];
     }
     let windows = windows::cut(lines, (0, last)).into_iter();
-    windows.map(|rows| Piece { tokens: tokens(lines.span(rows)), ..piece(rows, kind, "", "") }).collect()
+    windows.map(|rows| Piece { tokens: counted.tokens(rows), ..piece(rows, kind, "", "") }).collect()
 }
 
 fn piece<'a>(rows: Rows, kind: ChunkKind, name: &'a str, parent: &'a str) -> Piece<'a> {
     Piece { rows, kind, name, parent, tokens: 0, complexity: 0, exports: Vec::new(), outline: Vec::new() }
 }
 
-pub fn tokens(text: &str) -> u32 {
-    u32::try_from(count(Encoding::O200kBase, text)).unwrap_or(u32::MAX)
-}
-
 /// The tokens of some rows if they are few enough for a chunk.
-fn counted(lines: &Lines<'_>, rows: Rows) -> Option<u32> {
-    let text = lines.span(rows);
-    if rows.0 == rows.1 || text.len() <= SURELY_FITS {
-        return Some(tokens(text));
-    }
-    if text.len() > SURELY_TOO_LONG {
+fn fitting(lines: &Lines<'_>, counted: &Counted<'_, '_>, rows: Rows) -> Option<u32> {
+    let is_one = rows.0 == rows.1;
+    if !is_one && lines.span(rows).len() > SURELY_TOO_LONG {
         return None;
     }
-    Some(tokens(text)).filter(|tokens| *tokens <= MOST_TOKENS)
+    Some(counted.tokens(rows)).filter(|tokens| is_one || *tokens <= MOST_TOKENS)
 }
 
 /// What declarations stand in.
@@ -102,6 +101,7 @@ struct Around<'a> {
 
 struct Cutter<'s, 'a> {
     lines: &'s Lines<'a>,
+    counted: Counted<'s, 'a>,
     outline: &'s Outline<'a>,
     children: Vec<Vec<usize>>,
     pieces: Vec<Piece<'a>>,
@@ -154,7 +154,7 @@ impl<'a> Cutter<'_, 'a> {
             self.grown = true;
             return rows.1 + 1;
         }
-        match counted(self.lines, rows) {
+        match fitting(self.lines, &self.counted, rows) {
             Some(tokens) => {
                 let (name, parent) = match around.kind {
                     ChunkKind::Module => ("", ""),
@@ -179,7 +179,7 @@ impl<'a> Cutter<'_, 'a> {
         }
         let mut whole = piece(rows, item.kind, item.name, item.scope);
         whole.outline = self.outline_of(index, rows);
-        if let Some(tokens) = counted(self.lines, rows) {
+        if let Some(tokens) = fitting(self.lines, &self.counted, rows) {
             return self.leaf(whole, Some(tokens));
         }
         self.seal();
@@ -231,7 +231,7 @@ impl<'a> Cutter<'_, 'a> {
         if std::mem::take(&mut self.grown)
             && let Some(last) = self.pieces.last_mut()
         {
-            last.tokens = tokens(self.lines.span(last.rows));
+            last.tokens = self.counted.tokens(last.rows);
         }
     }
 

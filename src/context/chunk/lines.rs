@@ -33,6 +33,11 @@ impl<'a> Lines<'a> {
         self.text.get(at(first)..at(last.saturating_add(1))).unwrap_or_default()
     }
 
+    /// The first byte of a row.
+    pub fn start(&self, row: u32) -> u32 {
+        self.starts.get(row as usize).or(self.starts.last()).copied().unwrap_or_default()
+    }
+
     /// One past the last byte of a row.
     pub fn end(&self, row: u32) -> u32 {
         self.starts.get(row as usize + 1).or(self.starts.last()).copied().unwrap_or_default()

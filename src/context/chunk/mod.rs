@@ -4,6 +4,7 @@
 //! Invariants: the chunks of a file, its summaries left away, cover all of its lines in order, each line once; whatever
 //! the text is, this takes time and memory by its length.
 
+mod counted;
 mod cut;
 mod lines;
 mod outline;
@@ -19,6 +20,7 @@ use cut::Piece;
 use lines::Lines;
 pub(super) use lines::Rows;
 use outline::Outline;
+pub(super) use uses::Use;
 use uses::Uses;
 
 use crate::domain::{LineRange, word_enum};
@@ -140,6 +142,42 @@ pub fn chunks(path: &str, text: &str, language: Option<Language>) -> Vec<Chunk> 
         });
     }
     chunks
+}
+
+/// A function, class, type, test or constant, however long it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declaration {
+    pub kind: ChunkKind,
+    /// May be empty.
+    pub name: String,
+    /// The name of what it stands in or belongs to, or empty.
+    pub scope: String,
+    /// With the comments and attributes above it.
+    pub lines: LineRange,
+    /// From its first word to where its body begins, a few lines at most.
+    pub head: LineRange,
+}
+
+/// More tokens than this come in parts.
+pub const MOST_TOKENS: u32 = cut::MOST_TOKENS;
+
+/// The declarations of a file by their first line, those in others behind these. None where there is no tree to go by.
+pub fn declarations(parsers: &mut Parsers, path: &str, text: &str) -> Vec<Declaration> {
+    let language = Language::detect(path, text.as_bytes());
+    let parsed = language.and_then(|language| parsers.parse(path, language, text.as_bytes()).ok());
+    let Some(source) = parsed else { return Vec::new() };
+    let outline = outline::read(&source, &Facts::of(&source));
+    if is_broken(&source, &outline, &Lines::of(text)) {
+        return Vec::new();
+    }
+    let declaration = |item: outline::Item<'_>| Declaration {
+        kind: item.kind,
+        name: item.name.to_owned(),
+        scope: item.scope.to_owned(),
+        lines: lines::range(item.rows),
+        head: lines::range(item.head),
+    };
+    outline.items.into_iter().map(declaration).collect()
 }
 
 /// A file in pieces, and what it uses.

@@ -15,11 +15,14 @@ const LONGEST_IMPORT: usize = 400;
 const MAX_IMPORTS: usize = 2_000;
 const MAX_BRACES: usize = 16;
 
+/// An identifier and where it starts, the signs of its language left away.
+pub type Use<'a> = (u32, &'a str);
+
 /// What a file uses.
 #[derive(Default)]
 pub struct Uses<'a> {
-    /// In order, with where they start.
-    pub names: Vec<(u32, &'a str)>,
+    /// In order.
+    pub names: Vec<Use<'a>>,
     pub imports: Vec<String>,
 }
 
@@ -33,7 +36,7 @@ pub fn read<'a>(source: &Source<'a>) -> Uses<'a> {
         if node.end_index as usize == at + 1 {
             if roles.names.contains(node.kind) {
                 let name = identifier(source.text(node));
-                uses.names.extend(name.map(|name| (node.start, name)));
+                uses.names.extend(name.map(|(signs, name)| (node.start + signs, name)));
             }
         } else if uses.imports.len() < MAX_IMPORTS {
             if roles.imports.contains(node.kind) {
@@ -65,24 +68,25 @@ pub fn of_words(text: &str) -> Uses<'_> {
         while bytes.get(at).is_some_and(|byte| is_word(*byte)) {
             at += 1;
         }
-        let Some(name) = text.get(start..at).and_then(identifier) else { continue };
+        let Some((signs, name)) = text.get(start..at).and_then(identifier) else { continue };
         let word = name.as_bytes();
         let has_hump = word.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
         let has_seam = word[1..word.len() - 1].contains(&b'_');
         if has_hump || has_seam || bytes.get(at) == Some(&b'(') {
-            uses.names.push((start as u32, name));
+            uses.names.push((start as u32 + signs, name));
         }
     }
     uses
 }
 
-/// A name without the signs of its language; `None` for what is none.
-fn identifier(text: &str) -> Option<&str> {
-    let name = text.trim_start_matches(['$', '@', '#', ':']).trim_end_matches(['?', '!', ':']);
+/// A name without the signs of its language, and how many bytes of them are before it; `None` for what is none.
+fn identifier(text: &str) -> Option<(u32, &str)> {
+    let bare = text.trim_start_matches(['$', '@', '#', ':']);
+    let name = bare.trim_end_matches(['?', '!', ':']);
     let is_name = LENGTHS.contains(&name.len())
         && !name.as_bytes()[0].is_ascii_digit()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 128);
-    is_name.then_some(name)
+    is_name.then_some(((text.len() - bare.len()) as u32, name))
 }
 
 fn import(source: &Source<'_>, roles: &Roles, at: NodeIndex, imports: &mut Vec<String>) {

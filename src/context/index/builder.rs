@@ -2,10 +2,12 @@
 //!
 //! Invariant: a segment holds a bounded amount of text, so that making one takes a bounded amount of memory.
 
+use std::iter::Peekable;
+
 use super::segment::{ChunkRow, FILE_WORDS, FileRow, NONE, Segment};
 use super::words::{self, LONGEST_RUN};
 use super::{IndexError, packed, sealed};
-use crate::context::chunk::{ChunkKind, Cut, Rows};
+use crate::context::chunk::{ChunkKind, Cut, Rows, Use};
 use crate::context::interner::Interner;
 use crate::domain::LeftOutReason;
 
@@ -124,15 +126,8 @@ impl Builder {
             lists.imports = self.names.len() as u32;
             let mut words = 0;
             if piece.kind != ChunkKind::Summary {
-                let end = cut.lines.end(piece.rows.1);
-                while let Some((_, name)) = uses.next_if(|(at, _)| *at < end) {
-                    let name = self.interner.intern(name);
-                    if self.seen.add(name) {
-                        self.names.push(name);
-                    }
-                }
-                self.seen.counts.clear();
-                words = self.count_words(cut.lines.span(piece.rows), chunk);
+                let start = cut.lines.start(piece.rows.0);
+                words = self.read(cut.lines.span(piece.rows), start, &mut uses, chunk);
                 file.tokens = file.tokens.saturating_add(piece.tokens);
             }
             lists.references = self.names.len() as u32;
@@ -162,19 +157,47 @@ impl Builder {
         self.bytes += text.len();
     }
 
-    /// Counts the words of a chunk's text and says how many there are.
-    fn count_words(&mut self, text: &str, chunk: u32) -> u32 {
+    /// Takes what a chunk uses and counts the words of its text, which begins at `start` of its file; says how many there
+    /// are.
+    fn read<'a>(
+        &mut self,
+        text: &str,
+        start: u32,
+        uses: &mut Peekable<impl Iterator<Item = &'a Use<'a>>>,
+        chunk: u32,
+    ) -> u32 {
         let mut total = 0;
-        for run in words::runs(text) {
+        for (from, run) in words::runs(text) {
+            let from = start + from as u32;
+            while let Some((_, name)) = uses.next_if(|(at, _)| *at < from) {
+                let name = self.interner.intern(name);
+                self.refer(name);
+            }
             let number = self.interner.intern(run);
+            // Most are.
+            if uses.next_if(|(at, name)| *at == from && name.len() == run.len()).is_some() {
+                self.refer(number);
+            }
             let (start, count) = self.parts(number);
             total += count;
             for at in start..start + count {
                 self.counts.add(self.parts[at as usize]);
             }
         }
+        let end = start + text.len() as u32;
+        while let Some((_, name)) = uses.next_if(|(at, _)| *at < end) {
+            let name = self.interner.intern(name);
+            self.refer(name);
+        }
+        self.seen.counts.clear();
         self.terms.extend(self.counts.counts.drain(..).map(|(word, count)| (word, chunk, count)));
         total
+    }
+
+    fn refer(&mut self, name: u32) {
+        if self.seen.add(name) {
+            self.names.push(name);
+        }
     }
 
     fn parts(&mut self, number: u32) -> (u32, u32) {
@@ -247,13 +270,14 @@ impl Builder {
         for number in names.iter().copied().chain(terms.iter().map(|term| term.0)).chain(own) {
             is_used[number as usize] = true;
         }
-        let mut sorted: Vec<u32> = (0..interner.len() as u32).filter(|number| is_used[*number as usize]).collect();
-        sorted.sort_unstable_by(|a, b| interner.get(*a).cmp(interner.get(*b)));
+        let used = (0..interner.len() as u32).filter(|number| is_used[*number as usize]);
+        let mut sorted: Vec<(u64, u32)> = used.map(|number| (beginning(interner.bytes(number)), number)).collect();
+        sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| interner.bytes(a.1).cmp(interner.bytes(b.1))));
         let mut rank = vec![NONE; interner.len()];
         let (mut word_bytes, mut word_ends) = (Vec::new(), Vec::with_capacity(sorted.len()));
-        for (at, number) in sorted.iter().enumerate() {
+        for (at, (_, number)) in sorted.iter().enumerate() {
             rank[*number as usize] = at as u32;
-            word_bytes.extend_from_slice(interner.get(*number).as_bytes());
+            word_bytes.extend_from_slice(interner.bytes(*number));
             word_ends.push(word_bytes.len() as u32);
         }
         let ranked = |number: u32| rank.get(number as usize).copied().unwrap_or(NONE);
@@ -326,6 +350,14 @@ impl Builder {
         ]);
         (bytes, Segment::file_name(&name))
     }
+}
+
+/// The first eight bytes as a number of the same order.
+fn beginning(bytes: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = bytes.len().min(8);
+    first[..length].copy_from_slice(&bytes[..length]);
+    u64::from_be_bytes(first)
 }
 
 /// Things sorted by the word they are about, otherwise in the order they had.

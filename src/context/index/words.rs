@@ -11,14 +11,14 @@ pub const LONGEST_RUN: usize = 200;
 /// The words of a text, in order: `parseHTTPRequest_2` has `parse`, `http` and `request`.
 pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
-    for run in runs(text) {
+    for (_, run) in runs(text) {
         parts(run, &mut |part| words.push(part.to_owned()));
     }
     words
 }
 
-/// Letters, digits, `_` and whatever is not ASCII, without a break.
-pub fn runs(text: &str) -> impl Iterator<Item = &str> {
+/// Letters, digits, `_` and whatever is not ASCII, without a break, with where they start.
+pub fn runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
     const IN_RUN: [bool; 256] = {
         let mut table = [false; 256];
         let mut byte = 0;
@@ -43,7 +43,7 @@ pub fn runs(text: &str) -> impl Iterator<Item = &str> {
                 return None;
             }
             if (LEAST..=LONGEST_RUN).contains(&(at - start)) {
-                return text.get(start..at);
+                return Some((start, text.get(start..at)?));
             }
         }
     })

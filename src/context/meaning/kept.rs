@@ -5,8 +5,9 @@
 //! checksum (8), and the numbers (4 each).
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::domain::content_hash;
@@ -68,8 +69,12 @@ impl Kept {
         end
     }
 
-    /// Adds vectors; a torn record of somebody who died while writing is cut off first.
+    /// Adds vectors; a torn record of somebody who died while writing is cut off first. Those that come while another
+    /// process adds its own are not kept: nobody waits for it.
     pub fn add(&self, vectors: &[([u8; 16], Vec<f32>)]) {
+        if vectors.is_empty() {
+            return;
+        }
         let mut added = Vec::new();
         for (key, vector) in vectors {
             let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -80,9 +85,13 @@ impl Kept {
         }
         let write = || -> std::io::Result<()> {
             let folder = self.path.parent().unwrap_or(Path::new("."));
-            fs::create_dir_all(folder)?;
-            let mut file = File::options().create(true).append(true).open(&self.path)?;
-            file.lock()?;
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            let mut file = File::options().create(true).append(true).mode(0o600).open(&self.path)?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => return Ok(()),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Ok(()) => {}
+            }
             let mut end = self.each(|_, _| ());
             if end + added.len() as u64 > MOST_BYTES {
                 end = 0;
@@ -91,7 +100,7 @@ impl Kept {
             let magic: &[u8] = if end == 0 { MAGIC } else { &[] };
             file.write_all(&[magic, &added].concat())
         };
-        if let Err(error) = write().or_else(|error| if vectors.is_empty() { Ok(()) } else { Err(error) }) {
+        if let Err(error) = write() {
             tracing::warn!("cannot keep vectors in {}: {error}", self.path.display());
         }
     }
@@ -141,5 +150,23 @@ mod tests {
         }
         kept.forget();
         assert!(kept.read(&all).is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_is_for_nobody_else_and_nobody_waits_for_it() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let kept = Kept::new(&folder.path().join("vectors"), "a model");
+        kept.add(&[]);
+        assert!(!kept.path.exists(), "there is nothing to keep");
+        let one = ([1; 16], vec![1.0]);
+        kept.add(std::slice::from_ref(&one));
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!((mode(kept.path.parent().expect("a folder")), mode(&kept.path)), (0o700, 0o600));
+        let busy = File::open(&kept.path).expect("a file");
+        busy.lock().expect("a lock");
+        kept.add(&[([2; 16], vec![1.0])]);
+        assert_eq!(kept.read(&HashSet::from([[1; 16], [2; 16]])), HashMap::from([one]));
     }
 }

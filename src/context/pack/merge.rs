@@ -1,24 +1,46 @@
 //! From pieces that are taken to sections: lines that touch or overlap become one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Excluded, Need, Piece, Price, Section, SectionKind};
-use crate::context::text::fence_around;
+use crate::context::text::{fence_around, lines_of};
 use crate::domain::LineRange;
 
 /// What is taken so far.
 pub(super) struct Taken {
     numbers: Vec<usize>,
+    is_in: HashSet<usize>,
+    /// Of pieces that are not in themselves, what declarations have of them.
+    parts: Vec<(usize, LineRange)>,
     used: u32,
     room: u32,
-    /// By path, the taken lines as ranges that neither touch nor overlap, by their first line.
-    lines: HashMap<String, BTreeMap<u32, u32>>,
+    /// By path.
+    lines: HashMap<String, Ranges>,
+}
+
+/// Lines as ranges that neither touch nor overlap: each one's last line by its first.
+#[derive(Default)]
+pub(super) struct Ranges(BTreeMap<u32, u32>);
+
+impl Ranges {
+    /// The range in which a line is.
+    fn at(&self, line: u32) -> Option<(u32, u32)> {
+        let (start, end) = self.0.range(..=line).next_back()?;
+        (*end >= line).then_some((*start, *end))
+    }
+
+    /// Of some lines, from the first that is in none to the last; `None` where all are.
+    pub fn missing(&self, lines: LineRange) -> Option<LineRange> {
+        let start = self.at(lines.start).map_or(lines.start, |(_, end)| end + 1);
+        let end = self.at(lines.end).map_or(lines.end, |(start, _)| start - 1);
+        (start <= end).then(|| LineRange::new(start, end))
+    }
 }
 
 impl Taken {
     pub fn new(room: u32) -> Self {
-        Self { numbers: Vec::new(), used: 0, room, lines: HashMap::new() }
+        Self { numbers: Vec::new(), is_in: HashSet::new(), parts: Vec::new(), used: 0, room, lines: HashMap::new() }
     }
 
     pub fn used(&self) -> u32 {
@@ -29,41 +51,78 @@ impl Taken {
         self.lines.contains_key(path)
     }
 
-    pub fn into_numbers(self) -> Vec<usize> {
-        self.numbers
+    pub fn has_piece(&self, at: usize) -> bool {
+        self.is_in.contains(&at)
+    }
+
+    /// The pieces that are in.
+    pub fn numbers(&self) -> &[usize] {
+        &self.numbers
+    }
+
+    /// The lines of a file that are taken; `None` where none are.
+    pub fn of_file(&self, path: &str) -> Option<&Ranges> {
+        self.lines.get(path)
+    }
+
+    /// Of some lines, from the first that is not taken to the last; `None` where all are.
+    pub fn missing(&self, path: &str, lines: LineRange) -> Option<LineRange> {
+        self.of_file(path).map_or(Some(lines), |taken| taken.missing(lines))
     }
 
     /// Takes a piece when there is room for it below `most`.
     pub fn try_take(&mut self, at: usize, piece: &Piece, price: Price, most: u32) -> Result<(), Excluded> {
-        let most = most.min(self.room);
-        let Some(lines) = piece.lines else {
-            let tokens = price.text + price.head;
-            if self.used + tokens > most {
-                return Err(Excluded::Budget);
+        match piece.lines {
+            Some(lines) => self.add(&piece.path, lines, price.head, &|rest| price.of_lines(piece, rest), most)?,
+            None => {
+                let tokens = price.text + price.head;
+                if self.used + tokens > most.min(self.room) {
+                    return Err(Excluded::Budget);
+                }
+                self.used += tokens;
             }
-            self.used += tokens;
-            self.numbers.push(at);
-            return Ok(());
-        };
-        let known = self.lines.get(&piece.path);
-        // Ranges that it would be one with.
+        }
+        self.put(at);
+        Ok(())
+    }
+
+    /// Makes lines of a file a part of what is taken when there is room below `most` for a head and what those of them cost
+    /// that are not there yet. Whose they are is said by [`Taken::put`] and [`Taken::put_part`].
+    pub fn add(
+        &mut self,
+        path: &str,
+        lines: LineRange,
+        head: u32,
+        cost: &dyn Fn(LineRange) -> u32,
+        most: u32,
+    ) -> Result<(), Excluded> {
+        let known = self.lines.get(path);
+        // Ranges that they would be one with.
         let joined: Vec<(u32, u32)> = known
             .into_iter()
-            .flat_map(|known| known.range(..=lines.end.saturating_add(1)))
+            .flat_map(|known| known.0.range(..=lines.end.saturating_add(1)))
             .filter(|(_, end)| **end + 1 >= lines.start)
             .map(|(start, end)| (*start, *end))
             .collect();
         if joined.iter().any(|(start, end)| *start <= lines.start && *end >= lines.end) {
             return Err(Excluded::Contained);
         }
+        let mut rest = lines;
+        for (start, end) in &joined {
+            if *start <= lines.start {
+                rest.start = end + 1;
+            }
+            if *end >= lines.end {
+                rest.end = start - 1;
+            }
+        }
         // Of the heads of all that becomes one section, one is left.
-        let tokens = (price.text + price.head).saturating_sub(joined.len() as u32 * price.head);
-        if self.used + tokens > most {
+        let tokens = (cost(rest) + head).saturating_sub(joined.len() as u32 * head);
+        if self.used + tokens > most.min(self.room) {
             return Err(Excluded::Budget);
         }
         self.used += tokens;
-        self.numbers.push(at);
-        let known = self.lines.entry(piece.path.clone()).or_default();
+        let known = &mut self.lines.entry(path.to_owned()).or_default().0;
         let (mut start, mut end) = (lines.start, lines.end);
         for (other_start, other_end) in joined {
             known.remove(&other_start);
@@ -71,6 +130,16 @@ impl Taken {
         }
         known.insert(start, end);
         Ok(())
+    }
+
+    pub fn put(&mut self, at: usize) {
+        if self.is_in.insert(at) {
+            self.numbers.push(at);
+        }
+    }
+
+    pub fn put_part(&mut self, at: usize, lines: LineRange) {
+        self.parts.push((at, lines));
     }
 }
 
@@ -93,21 +162,26 @@ pub(super) fn frame(path: &str, lines: Option<LineRange>, kind: SectionKind, tex
 
 /// Whether a section quotes code.
 pub(super) fn is_fenced(kind: SectionKind) -> bool {
-    !matches!(kind, SectionKind::Task | SectionKind::Rules | SectionKind::Overview | SectionKind::Diff)
+    use SectionKind::{Diff, Overview, Patterns, Rules, Task};
+    !matches!(kind, Task | Rules | Patterns | Overview | Diff)
 }
 
 /// The sections of the taken pieces, each with the strongest need of its pieces; not counted yet.
-pub(super) fn sections(pieces: &[Piece], taken: &[usize]) -> Vec<(Section, Need)> {
+pub(super) fn sections(pieces: &[Piece], taken: &Taken) -> Vec<(Section, Need)> {
     let mut sections = Vec::new();
-    let mut by_path: BTreeMap<&str, Vec<(LineRange, &Piece)>> = BTreeMap::new();
-    for piece in taken.iter().map(|at| &pieces[*at]) {
+    let mut by_path: BTreeMap<&str, Vec<(LineRange, &str, &Piece)>> = BTreeMap::new();
+    for piece in taken.numbers.iter().map(|at| &pieces[*at]) {
         match piece.lines {
-            Some(lines) => by_path.entry(&piece.path).or_default().push((lines, piece)),
+            Some(lines) => by_path.entry(&piece.path).or_default().push((lines, &piece.text, piece)),
             None => sections.push((section(&[piece], None, &piece.text), piece.need)),
         }
     }
+    for (piece, lines) in taken.parts.iter().map(|(at, lines)| (&pieces[*at], *lines)) {
+        let first = piece.lines.map_or(lines.start, |own| own.start);
+        by_path.entry(&piece.path).or_default().push((lines, lines_of(&piece.text, first, lines), piece));
+    }
     for mut of_file in by_path.into_values() {
-        of_file.sort_by_key(|(lines, _)| (lines.start, lines.end));
+        of_file.sort_by_key(|(lines, ..)| (lines.start, lines.end));
         let mut group: Vec<&Piece> = Vec::new();
         let mut text: Vec<&str> = Vec::new();
         let (mut start, mut end) = (0, 0);
@@ -119,7 +193,7 @@ pub(super) fn sections(pieces: &[Piece], taken: &[usize]) -> Vec<(Section, Need)
             group.clear();
             text.clear();
         };
-        for (lines, piece) in of_file {
+        for (lines, said, piece) in of_file {
             if group.is_empty() || lines.start > end + 1 {
                 close(&mut group, &mut text, LineRange::new(start, end));
                 (start, end) = (lines.start, lines.start - 1);
@@ -127,7 +201,7 @@ pub(super) fn sections(pieces: &[Piece], taken: &[usize]) -> Vec<(Section, Need)
             group.push(piece);
             if lines.end > end {
                 let known = (end + 1 - lines.start) as usize;
-                text.extend(piece.text.split_inclusive('\n').skip(known));
+                text.extend(said.split_inclusive('\n').skip(known));
                 end = lines.end;
             }
         }
@@ -136,13 +210,25 @@ pub(super) fn sections(pieces: &[Piece], taken: &[usize]) -> Vec<(Section, Need)
     sections
 }
 
-/// One section of pieces that touch; it is what its strongest piece is.
-fn section(pieces: &[&Piece], lines: Option<LineRange>, text: &str) -> Section {
+/// One section of pieces that touch; it is what its strongest piece is. Not counted yet.
+pub(super) fn section(pieces: &[&Piece], lines: Option<LineRange>, text: &str) -> Section {
     let strongest = pieces.iter().max_by(|a, b| a.score.total_cmp(&b.score));
     let (path, kind, score, because) = match strongest {
         Some(piece) => (piece.path.clone(), piece.kind, piece.score, Arc::clone(&piece.because)),
         None => (String::new(), SectionKind::Window, 0.0, Arc::default()),
     };
     let text = frame(&path, lines, kind, text);
-    Section { path, lines, kind, tokens: 0, text, score, because, pieces: pieces.len() as u32, coverage: None }
+    Section {
+        path,
+        lines,
+        kind,
+        tokens: 0,
+        text,
+        score,
+        because,
+        pieces: pieces.len() as u32,
+        coverage: None,
+        of: Vec::new(),
+        last_change: None,
+    }
 }

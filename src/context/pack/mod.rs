@@ -1,23 +1,27 @@
 //! What is sent, under an exact budget: what must be there first, then what is worth most for its tokens.
 //!
 //! Invariants: the sections together, as they are joined, are never more tokens than the budget; a piece is in whole or
-//! not at all; no line of a file is in two sections; every piece that is not in is in `left_out` with the reason,
-//! but where a budget is too small for anything.
+//! not at all, but for what a declaration has of it that is there from its first line to its last; no line of a file is in
+//! two sections; every piece that is not in is in `left_out` with the reason, but where a budget is too small for anything.
 
 mod merge;
 mod said;
+mod take;
 #[cfg(test)]
 mod tests;
+mod wholes;
 
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::chunk::Declaration;
 use super::compress::Strength;
 use super::covered::Share;
-use crate::domain::{LineRange, word_enum};
+use super::text::lines_of;
+use crate::domain::text::count;
+use crate::domain::{LineRange, Time, word_enum};
 
 use merge::Taken;
 pub use said::Said;
@@ -31,6 +35,8 @@ word_enum!(
         Focus = "focus",
         /// What the project says about itself.
         Rules = "rules",
+        /// What was learned from earlier findings and fixes.
+        Patterns = "patterns",
         Function = "function",
         Module = "module",
         Type = "type",
@@ -47,8 +53,10 @@ word_enum!(
 /// How much a piece is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// The task, the diff, what the task names, and what is as good as certain; in the order they come.
+    /// The task, the diff, the place in focus, and what is as good as certain; in the order they come.
     Must,
+    /// What the task names: up to half of what is left, the best first; what is more is taken as [`Need::Worth`] is.
+    Named,
     /// Types that the change uses: they get a part of what is left, the best first.
     Type,
     /// By worth for its tokens.
@@ -87,13 +95,12 @@ pub struct Because {
     pub reason: String,
 }
 
-/// Of what is left after the pieces that must be there, types may take so much, from 0 to 1.
-const TYPES_PART: f32 = 0.1;
-
 /// Why a piece is not in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Excluded {
     Budget,
+    /// The task names more than it may take.
+    Named,
     /// All of its lines are in another section; of a summary, its file is there itself.
     Contained,
 }
@@ -102,7 +109,42 @@ impl Excluded {
     pub fn word(self) -> &'static str {
         match self {
             Self::Budget => "over the budget",
+            Self::Named => "named by the task, which names too much",
             Self::Contained => "in another section",
+        }
+    }
+}
+
+/// What takes files and pieces away before anything is weighed, since whoever asks wants none of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Filter {
+    Tests,
+    Files,
+    Kinds,
+    Types,
+    Documents,
+}
+
+impl Filter {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tests => "test files",
+            Self::Files => "files of other paths",
+            Self::Kinds => "pieces of other kinds",
+            Self::Types => "types",
+            Self::Documents => "documents",
+        }
+    }
+
+    /// `1 test file`, `40 pieces of other kinds`.
+    pub fn said(self, number: u32) -> String {
+        let number = number as usize;
+        match self {
+            Self::Tests => count(number, "test file"),
+            Self::Files => format!("{} of other paths", count(number, "file")),
+            Self::Kinds => format!("{} of other kinds", count(number, "piece")),
+            Self::Types => count(number, "type"),
+            Self::Documents => count(number, "document"),
         }
     }
 }
@@ -123,6 +165,18 @@ pub struct Section {
     pub pieces: u32,
     /// What tests reached of it, where a report says so.
     pub coverage: Option<Share>,
+    /// The declarations that it has only a part of.
+    pub of: Vec<Declaration>,
+    /// The newest commit that touched its lines, of those that are looked at.
+    pub last_change: Option<LastChange>,
+}
+
+/// A commit, and when it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastChange {
+    /// Hexadecimal.
+    pub commit: String,
+    pub time: Time,
 }
 
 /// A changed function that no test reaches, by a report.
@@ -158,6 +212,8 @@ pub struct Packed {
     /// How the code was compressed to have more of it.
     pub compression: Option<Strength>,
     pub untested: Vec<Untested>,
+    /// How much filters took away of the files that lead and of what is in them.
+    pub filtered: BTreeMap<Filter, u32>,
     /// What was done without, and why; a line each.
     pub notes: Vec<String>,
 }
@@ -166,6 +222,20 @@ impl Packed {
     /// What is sent.
     pub fn text(&self) -> String {
         join(&self.sections)
+    }
+
+    /// With what is sent before it in any case, by which the budget grows.
+    pub fn behind(mut self, front: &[Piece], count: Count<'_>) -> Self {
+        let own = self.total_tokens;
+        let sections = front.iter().map(|piece| {
+            let section = merge::section(&[piece], piece.lines, &piece.text);
+            Section { tokens: count(&section.text) as u32, ..section }
+        });
+        self.sections.splice(0..0, sections);
+        self.included += front.len() as u32;
+        self.total_tokens = count(&self.text()) as u32;
+        self.budget += self.total_tokens.saturating_sub(own);
+        self
     }
 
     /// From 0 to 1.
@@ -178,21 +248,32 @@ fn join(sections: &[Section]) -> String {
     sections.iter().map(|section| section.text.as_str()).collect()
 }
 
-/// An overview is worth having where so many tokens are left, a summary where so many are.
-const OVERVIEW_ROOM: u32 = 1_000;
-const SUMMARY_ROOM: u32 = 500;
+/// The best piece of each file of which one is wanted, by path.
+pub fn best_of_files(pieces: &[Piece], is_wanted: &dyn Fn(&Piece) -> bool) -> Vec<usize> {
+    let mut best: BTreeMap<&str, (usize, f32)> = BTreeMap::new();
+    for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| is_wanted(piece)) {
+        let known = best.entry(&piece.path).or_insert((at, f32::MIN));
+        if piece.worth > known.1 {
+            *known = (at, piece.worth);
+        }
+    }
+    best.into_values().map(|(at, _)| at).collect()
+}
 
 /// How a token count is had.
 pub type Count<'a> = &'a dyn Fn(&str) -> usize;
 
+/// What a file declares, by its path; asked for those of which something is taken.
+pub type Declared<'a> = &'a dyn Fn(&str) -> Arc<[Declaration]>;
+
 /// Takes pieces and makes sections of them, in at most `budget` tokens.
-pub fn pack(pieces: &[Piece], budget: u32, count: Count<'_>) -> Packed {
+pub fn pack(pieces: &[Piece], declared: Declared<'_>, budget: u32, count: Count<'_>) -> Packed {
     let prices = prices(pieces, count);
     let mut room = budget;
     // Prices are sums of parts; joined, parts are a few tokens more or less. What is sent is counted as a whole, and with
     // less room tried again when it is too much.
     loop {
-        let (taken, excluded) = take(pieces, &prices, room);
+        let (taken, excluded) = take::take(pieces, &prices, declared, room);
         let mut sections = in_order(merge::sections(pieces, &taken));
         let mut total = count(&join(&sections)) as u32;
         if total > budget && room > 0 {
@@ -206,26 +287,36 @@ pub fn pack(pieces: &[Piece], budget: u32, count: Count<'_>) -> Packed {
             section.tokens = count(&section.text) as u32;
         }
         return Packed {
-            included: if sections.is_empty() { 0 } else { taken.len() as u32 },
+            included: if sections.is_empty() { 0 } else { taken.numbers().len() as u32 },
             sections,
-            left_out: left_out(pieces, &prices, excluded),
+            left_out: left_out(pieces, &prices, &taken, excluded, count),
             total_tokens: total,
             budget,
             compression: None,
             untested: Vec::new(),
+            filtered: BTreeMap::new(),
             notes: Vec::new(),
         };
     }
 }
 
-fn left_out(pieces: &[Piece], prices: &[Price], excluded: Vec<(usize, Excluded)>) -> Vec<LeftAway> {
-    let left = excluded.into_iter().map(|(at, reason)| LeftAway {
-        path: pieces[at].path.clone(),
-        lines: pieces[at].lines,
-        kind: pieces[at].kind,
-        tokens: prices[at].text,
-        score: pieces[at].score,
-        reason,
+fn left_out(
+    pieces: &[Piece],
+    prices: &[Price],
+    taken: &Taken,
+    excluded: Vec<(usize, Excluded)>,
+    count: Count<'_>,
+) -> Vec<LeftAway> {
+    let left = excluded.into_iter().map(|(at, reason)| {
+        let piece = &pieces[at];
+        let (mut lines, mut tokens) = (piece.lines, prices[at].text);
+        // A declaration may have taken its end or its beginning.
+        if let Some((own, rest)) = lines.and_then(|own| Some((own, taken.missing(&piece.path, own)?)))
+            && rest != own
+        {
+            (lines, tokens) = (Some(rest), count(lines_of(&piece.text, own.start, rest)) as u32);
+        }
+        LeftAway { path: piece.path.clone(), lines, kind: piece.kind, tokens, score: piece.score, reason }
     });
     let mut left: Vec<LeftAway> = left.collect();
     left.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| (&a.path, a.lines).cmp(&(&b.path, b.lines))));
@@ -260,98 +351,17 @@ fn prices<'a>(pieces: &'a [Piece], count: Count<'_>) -> Vec<Price> {
 }
 
 impl Price {
+    /// What some lines of its piece cost: by their bytes, since nothing is counted that may not be sent, and a token for
+    /// the one that is cut.
+    fn of_lines(self, piece: &Piece, lines: LineRange) -> u32 {
+        let Some(own) = piece.lines.filter(|own| *own != lines) else { return self.text };
+        let bytes = lines_of(&piece.text, own.start, lines).len() as u64;
+        (u64::from(self.text) * bytes / piece.text.len().max(1) as u64) as u32 + 1
+    }
+
     /// What it adds where it closes the gap between two sections.
     fn least(self) -> u32 {
         self.text.saturating_sub(self.head)
-    }
-}
-
-/// The pieces to take, by number, and why the others are not.
-fn take(pieces: &[Piece], prices: &[Price], room: u32) -> (Vec<usize>, Vec<(usize, Excluded)>) {
-    let mut taken = Taken::new(room);
-    let mut excluded = Vec::new();
-    let of = |need: Need| (0..pieces.len()).filter(move |at| pieces[*at].need == need);
-    let offer = |taken: &mut Taken, excluded: &mut Vec<(usize, Excluded)>, at: usize, room: u32| {
-        if let Err(reason) = taken.try_take(at, &pieces[at], prices[at], room) {
-            excluded.push((at, reason));
-        }
-    };
-    for at in of(Need::Must) {
-        offer(&mut taken, &mut excluded, at, room);
-    }
-    let for_types = taken.used() + ((room - taken.used()) as f32 * TYPES_PART) as u32;
-    let mut types: Vec<usize> = of(Need::Type).collect();
-    types.sort_by(|a, b| pieces[*b].score.total_cmp(&pieces[*a].score).then(a.cmp(b)));
-    for at in types {
-        offer(&mut taken, &mut excluded, at, for_types.min(room));
-    }
-    let rate = |at: usize, is_first: bool| {
-        let piece = &pieces[at];
-        let price = (prices[at].text + prices[at].head).max(1) as f32;
-        let rate = (piece.worth + if is_first { piece.first } else { 0.0 }) / price;
-        if rate.is_finite() { rate } else { 0.0 }
-    };
-    // No score is too low, measured: with a least one of 0.3, as it was once planned, half of the lines are lost, since
-    // most of what is relevant is not likely to be, each by itself.
-    let mut offers: BinaryHeap<Offer> =
-        of(Need::Worth).map(|at| Offer { rate: rate(at, true), at, is_first: true }).collect();
-    let mut sifted = room;
-    while let Some(Offer { at, is_first, .. }) = offers.pop() {
-        if is_first && taken.has(&pieces[at].path) {
-            offers.push(Offer { rate: rate(at, false), at, is_first: false });
-        } else {
-            offer(&mut taken, &mut excluded, at, room);
-        }
-        // Most pieces never fit: they are taken out unsorted, each time that the room has halved.
-        let left = room - taken.used();
-        if left < sifted / 2 {
-            sifted = left;
-            offers.retain(|other| {
-                let can_fit = prices[other.at].least() <= left;
-                if !can_fit {
-                    offer(&mut taken, &mut excluded, other.at, room);
-                }
-                can_fit
-            });
-        }
-    }
-    for at in of(Need::Filler) {
-        let needed = match pieces[at].kind {
-            SectionKind::Overview => OVERVIEW_ROOM,
-            SectionKind::Summary => SUMMARY_ROOM,
-            _ => 0,
-        };
-        if pieces[at].kind == SectionKind::Summary && taken.has(&pieces[at].path) {
-            excluded.push((at, Excluded::Contained));
-            continue;
-        }
-        let has_room = room - taken.used() >= needed;
-        offer(&mut taken, &mut excluded, at, if has_room { room } else { 0 });
-    }
-    (taken.into_numbers(), excluded)
-}
-
-/// A piece that may be taken next.
-#[derive(PartialEq)]
-struct Offer {
-    /// Worth by token.
-    rate: f32,
-    at: usize,
-    /// It was rated as the first of its file.
-    is_first: bool,
-}
-
-impl Eq for Offer {}
-
-impl Ord for Offer {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.rate.total_cmp(&other.rate).then(other.at.cmp(&self.at)).then(self.is_first.cmp(&other.is_first))
-    }
-}
-
-impl PartialOrd for Offer {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
     }
 }
 
@@ -359,12 +369,12 @@ impl PartialOrd for Offer {
 /// models overlook what stands in the middle, where fillers are.
 fn in_order(sections: Vec<(Section, Need)>) -> Vec<Section> {
     let (must, mut others): (Vec<_>, Vec<_>) = sections.into_iter().partition(|(section, need)| {
-        *need == Need::Must
-            && matches!(section.kind, SectionKind::Task | SectionKind::Diff | SectionKind::Focus | SectionKind::Rules)
+        use SectionKind::{Diff, Focus, Patterns, Rules, Task};
+        *need == Need::Must && matches!(section.kind, Task | Diff | Focus | Rules | Patterns)
     });
     let is_filler = |kind| matches!(kind, SectionKind::Documentation | SectionKind::Overview | SectionKind::Summary);
     let fillers: Vec<_> = others.extract_if(.., |(section, _)| is_filler(section.kind)).collect();
-    let best = best_of_files(&others);
+    let best = best_scores(&others);
     let strength = |section: &Section| best.get(section.path.as_str()).copied().unwrap_or(section.score);
     // Sections of a file stay together, by line; files by their best one.
     others.sort_by(|(a, _), (b, _)| {
@@ -376,7 +386,7 @@ fn in_order(sections: Vec<(Section, Need)>) -> Vec<Section> {
     must.into_iter().chain(others).chain(fillers).chain(last).map(|(section, _)| section).collect()
 }
 
-fn best_of_files(sections: &[(Section, Need)]) -> HashMap<String, f32> {
+fn best_scores(sections: &[(Section, Need)]) -> HashMap<String, f32> {
     let mut best: HashMap<String, f32> = HashMap::new();
     for (section, _) in sections.iter().filter(|(section, _)| !section.path.is_empty()) {
         let known = best.entry(section.path.clone()).or_insert(section.score);

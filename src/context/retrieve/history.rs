@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::domain::LineRange;
 use crate::git::Hunk;
 
 /// Commits that change more files say little about which belong together: moves, licences, formatting.
@@ -126,6 +127,37 @@ impl Moves {
     }
 }
 
+/// Which of a file's commits, the newest first, was the last to touch some of its lines: how many are newer. `None` where
+/// none did, or where they come behind one of which the lines are not known. Merges are passed over, as in [`line_past`].
+pub fn last_touch<'a>(lines: LineRange, commits: impl Iterator<Item = &'a PastFile>) -> Option<usize> {
+    let (mut first, mut last) = (i64::from(lines.start), i64::from(lines.end));
+    for (age, file) in commits.enumerate() {
+        if file.touch == Touch::Added {
+            return Some(age);
+        }
+        if file.hunks.is_empty() {
+            return None;
+        }
+        let mut shift = 0;
+        for hunk in &file.hunks {
+            let (start, lines) = (i64::from(hunk.new_start), i64::from(hunk.new_lines));
+            // Where lines are gone, they stood behind the line that is named.
+            let (touches, is_before) = match lines {
+                0 => (start >= first && start < last, start < first),
+                _ => (start <= last && start + lines > first, start + lines <= first),
+            };
+            if touches {
+                return Some(age);
+            }
+            if is_before {
+                shift += i64::from(hunk.old_lines) - lines;
+            }
+        }
+        (first, last) = (first + shift, last + shift);
+    }
+    None
+}
+
 /// How recent commits bear on a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LinePast {
@@ -174,19 +206,34 @@ pub fn line_past(lines: u32, commits: &[Bearing<'_>]) -> Vec<LinePast> {
                 }
             }
         };
-        for (line, place) in past.iter_mut().zip(&mut places) {
-            if *place > 0 {
-                *place = before(*place, &commit.file.hunks, |part| credit(line, part));
-            }
-        }
+        follow(&mut places, &commit.file.hunks, |line, part| credit(&mut past[line], part));
     }
     past
 }
 
-/// Where a line was before a commit's hunks, 0 when it was not there. `touched` is told how much of a change it saw: 1
-/// for a change of the line, half for one right beside it.
-fn before(place: i64, hunks: &[Hunk], mut touched: impl FnMut(f32)) -> i64 {
-    let mut shift = 0;
+/// From where lines are to where they were before a commit's hunks. Both are in order, so that it takes time by how many
+/// there are of the one and of the other. `touched` is told as of [`before`], with the number of the line.
+fn follow(places: &mut [i64], hunks: &[Hunk], mut touched: impl FnMut(usize, f32)) {
+    let (mut ahead, mut shift) = (hunks, 0);
+    for (line, place) in places.iter_mut().enumerate().filter(|(_, place)| **place > 0) {
+        while let [hunk, others @ ..] = ahead
+            && last_touched(hunk) < *place
+        {
+            shift += i64::from(hunk.old_lines) - i64::from(hunk.new_lines);
+            ahead = others;
+        }
+        *place = before(*place, shift, ahead, |part| touched(line, part));
+    }
+}
+
+/// The last line that [`before`] may say a hunk touched.
+fn last_touched(hunk: &Hunk) -> i64 {
+    i64::from(hunk.new_start) + i64::from(hunk.new_lines.max(1))
+}
+
+/// Where a line was before a commit's hunks, 0 when it was not there; those before had moved it by `shift`. `touched` is
+/// told how much of a change it saw: 1 for a change of the line, half for one right beside it.
+fn before(place: i64, mut shift: i64, hunks: &[Hunk], mut touched: impl FnMut(f32)) -> i64 {
     for hunk in hunks {
         let (new_start, new_lines) = (i64::from(hunk.new_start), i64::from(hunk.new_lines));
         let (old_start, old_lines) = (i64::from(hunk.old_start), i64::from(hunk.old_lines));
@@ -219,4 +266,52 @@ fn before(place: i64, hunks: &[Hunk], mut touched: impl FnMut(f32)) -> i64 {
         shift += old_lines - new_lines;
     }
     place + shift
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Hunks in order, each `gap` unchanged lines behind the one before.
+    fn hunks(shapes: &[(u32, u32, u32)]) -> Vec<Hunk> {
+        let (mut old, mut new) = (1, 1);
+        let hunk = |(gap, old_lines, new_lines): &(u32, u32, u32)| {
+            (old, new) = (old + gap, new + gap);
+            let start = |at: u32, lines: u32| if lines == 0 { at - 1 } else { at };
+            let (old_start, new_start) = (start(old, *old_lines), start(new, *new_lines));
+            (old, new) = (old + old_lines, new + new_lines);
+            Hunk { old_start, old_lines: *old_lines, new_start, new_lines: *new_lines }
+        };
+        shapes.iter().filter(|(_, old, new)| old + new > 0).map(hunk).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn lines_that_are_followed_together_are_where_each_is_by_itself(
+            shapes in proptest::collection::vec((0..4u32, 0..4u32, 0..4u32), 0..12),
+        ) {
+            let hunks = hunks(&shapes);
+            let mut places: Vec<i64> = (0..60).collect();
+            let mut touches = Vec::new();
+            follow(&mut places, &hunks, |line, part| touches.push((line, part)));
+            let mut alone = Vec::new();
+            for (line, place) in places.iter().enumerate().skip(1) {
+                prop_assert_eq!(before(line as i64, 0, &hunks, |part| alone.push((line, part))), *place);
+            }
+            prop_assert_eq!(touches, alone);
+        }
+    }
+
+    #[test]
+    fn as_many_hunks_as_lines_take_no_longer_than_lines() {
+        let shapes = vec![(1, 1, 1); 50_000];
+        let file = PastFile { path: PathId(0), touch: Touch::Modified, hunks: hunks(&shapes) };
+        let commit = Bearing { file: &file, size: 1, together: 1.0, alike: 0.0 };
+        let past = line_past(100_000, &[commit; DEEPEST]);
+        assert_eq!(past.iter().filter(|line| line.changed > 0.0).count(), 50_000);
+    }
 }

@@ -55,6 +55,8 @@ pub struct Sources<'a> {
     pub before: &'a [usize],
     /// What is told of a file; asked for those that lead.
     pub told: &'a dyn Fn(&SourceFile) -> Told,
+    /// Files that are ranked wherever they stand, by path; as many as lead at most.
+    pub named: &'a HashSet<&'a str>,
 }
 
 /// A file with its passages.
@@ -80,7 +82,7 @@ pub struct RankedPassage {
     pub factors: PassageFactors,
 }
 
-/// The files that lead, the best first.
+/// The files that lead and those that are named, the best first.
 pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &mut Vocabulary) -> Vec<RankedFile> {
     let given: HashSet<&str> = task.paths().collect();
     let by_path: HashMap<&str, &Arc<Document>> = sources
@@ -115,7 +117,9 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
         .map(|(number, _)| (number, fused(&evidence.factors[number])))
         .collect();
     leading.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    leading.truncate(LEADING);
+    let others = leading.split_off(leading.len().min(LEADING)).into_iter();
+    let named = others.filter(|(number, _)| sources.named.contains(candidates[*number].path));
+    leading.extend(named.take(LEADING));
     let examples = Examples::of(&known, &rarity, vocabulary);
     let pasts = pasts(sources, &evidence.relations, leading.iter().map(|(number, _)| *number));
     let of_leading: Vec<FileFactors> = leading.iter().map(|(number, _)| evidence.factors[*number]).collect();

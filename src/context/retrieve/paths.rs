@@ -25,9 +25,9 @@ pub fn folder(path: &str) -> &str {
 
 /// 1 for the same folder, less for each step from one to the other.
 pub fn nearness(a: &str, b: &str) -> f32 {
-    let (a, b): (Vec<&str>, Vec<&str>) = (a.split('/').collect(), b.split('/').collect());
-    let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-    1.0 / (1.0 + (a.len() + b.len() - 2 * common) as f32)
+    let steps = |path: &str| path.split('/').count();
+    let common = a.split('/').zip(b.split('/')).take_while(|(a, b)| a == b).count();
+    1.0 / (1.0 + (steps(a) + steps(b) - 2 * common) as f32)
 }
 
 /// Whether a path looks like that of a test, as a figure of the ranking: `latest.rs` looks like one too, and the weights

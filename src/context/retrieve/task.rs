@@ -1,5 +1,6 @@
 //! What is known of the change whose surroundings are looked for, and the words that follow from it.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -12,6 +13,9 @@ use crate::git::Hunk;
 const MOST_WORDS: usize = 200;
 /// Lines around a hunk whose words count as its surroundings.
 const AROUND: u32 = 4;
+
+/// The ranking goes by so many given files: nothing that belongs to more can be told from what does not.
+pub const MOST_GIVEN: usize = 200;
 
 /// Lines that a change takes away and puts in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +55,21 @@ impl Task {
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let given = self.given.iter().map(|given| given.path.as_str());
         given.chain(self.focus.iter().map(|focus| focus.path.as_str()))
+    }
+
+    /// The task with no more given files than the ranking goes by, those that change most, and the paths of the others:
+    /// they are not looked for either.
+    pub fn leading(mut self) -> (Self, HashSet<String>) {
+        if self.given.len() <= MOST_GIVEN {
+            return (self, HashSet::new());
+        }
+        let lines =
+            |given: &Given| -> usize { given.hunks.iter().map(|hunk| hunk.removed.len() + hunk.added.len()).sum() };
+        self.given.sort_by_cached_key(|given| (Reverse(lines(given)), given.path.clone()));
+        let others = self.given.split_off(MOST_GIVEN);
+        let kept: HashSet<&str> = self.paths().collect();
+        let others = others.into_iter().map(|given| given.path).filter(|path| !kept.contains(path.as_str())).collect();
+        (self, others)
     }
 }
 
@@ -185,10 +204,18 @@ impl Query {
                             count(near, document.line(line));
                         }
                     }
-                    let above = document.declared.iter().rev().filter(|(line, _)| *line <= start).take(2);
+                    // By line.
+                    let before = |line: u32| document.declared.partition_point(|(declared, _)| *declared < line);
+                    let (first, last) = (before(start), before(end));
+                    let above = document.declared[..before(start.saturating_add(1))].iter().rev().take(2);
                     above.for_each(|(_, name)| count(enclosing, &[*name]));
-                    let inside = document.declared.iter().filter(|(line, _)| (start..end).contains(line));
-                    query.declared.extend(inside.map(|(_, name)| *name));
+                    let inside = document.declared.get(first..last).unwrap_or_default();
+                    query.declared.extend(inside.iter().map(|(_, name)| *name));
+                }
+                if given.touch == Touch::Deleted {
+                    // Whoever uses them is left without.
+                    let gone = Document::read(&hunk.removed.join("\n"), vocabulary);
+                    query.declared.extend(gone.declared.iter().map(|(_, name)| *name));
                 }
             }
             query.name(&given.path, *document, vocabulary);
@@ -308,4 +335,32 @@ pub fn old_lines(hunk: &Hunk) -> (u32, u32) {
         _ => hunk.old_start.saturating_sub(1),
     };
     (start, start.saturating_add(hunk.old_lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ranking_goes_by_the_given_files_that_change_most() {
+        let place = Hunk { old_start: 1, old_lines: 0, new_start: 1, new_lines: 0 };
+        let given = |number: usize| Given {
+            path: format!("{number}.rs"),
+            touch: Touch::Modified,
+            hunks: vec![GivenHunk { place, removed: Vec::new(), added: vec![String::new(); number] }],
+        };
+        let task = |most| {
+            let focus = vec![Focus { path: "2.rs".to_owned(), line: None }];
+            Task { given: (1..=most).map(given).collect(), focus, text: String::new() }
+        };
+        assert_eq!(task(MOST_GIVEN).leading(), (task(MOST_GIVEN), HashSet::new()));
+        let (leading, others) = task(MOST_GIVEN + 3).leading();
+        assert_eq!(
+            others,
+            HashSet::from(["1.rs".to_owned(), "3.rs".to_owned()]),
+            "a file in focus is one of the task's"
+        );
+        let least = leading.given.iter().map(|given| given.hunks[0].added.len()).min();
+        assert_eq!((leading.given.len(), least), (MOST_GIVEN, Some(4)));
+    }
 }

@@ -1,18 +1,19 @@
 //! The ranking over small trees in memory, as tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use rstest::rstest;
 
 use super::document::Document;
-use super::history::{Bearing, History, Past, PastFile, Touch, line_past};
+use super::history::{Bearing, History, Past, PastFile, PathId, Touch, last_touch, line_past};
 use super::task::{Focus, Given, GivenHunk, Task};
 use super::told::Told;
 use super::weights::Weights;
 use super::words::{Vocabulary, identifiers, parts};
 use super::{RankedFile, SourceFile, Sources, rank};
+use crate::domain::LineRange;
 use crate::git::Hunk;
 
 fn hunk(old_start: u32, old_lines: u32, new_start: u32, new_lines: u32) -> Hunk {
@@ -38,7 +39,7 @@ fn ranked(files: &[(&str, &str)], history: &History, task: &Task) -> Vec<RankedF
         .collect();
     let before: Vec<usize> = (0..history.commits.len()).collect();
     let told = |file: &SourceFile| Told::plain(&file.document, texts[file.path.as_str()], &|text: &str| text.len() / 4);
-    let sources = Sources { files: &files, history, before: &before, told: &told };
+    let sources = Sources { files: &files, history, before: &before, told: &told, named: &HashSet::new() };
     rank(task, &sources, Weights::built_in(), &mut vocabulary)
 }
 
@@ -232,4 +233,34 @@ proptest! {
             }
         }
     }
+}
+
+#[rstest]
+#[case::the_newest_that_touched_them("10,1,10,1; 11,1,11,1", Some(0))]
+#[case::one_beside_them("9,1,9,1 13,1,13,1; 11,1,11,1", Some(1))]
+#[case::lines_that_moved("2,0,3,5; 5,1,5,1", Some(1))]
+#[case::lines_that_moved_away("2,0,3,5; 10,1,10,1", None)]
+#[case::lines_gone_between_them("11,2,10,0", Some(0))]
+#[case::lines_gone_beside_them("10,2,9,0 15,1,12,0", None)]
+#[case::lines_gone_before_them("3,4,2,0; 14,1,14,1", Some(1))]
+#[case::behind_what_is_not_known("; 11,1,11,1", None)]
+#[case::never("1,1,1,1", None)]
+fn the_last_to_touch_lines_10_to_12_is(#[case] commits: &str, #[case] expected: Option<usize>) {
+    let hunk = |numbers: &str| match numbers
+        .split(',')
+        .map(|number| number.parse().expect("a number"))
+        .collect::<Vec<_>>()[..]
+    {
+        [a, b, c, d] => hunk(a, b, c, d),
+        _ => panic!("no hunk: {numbers}"),
+    };
+    let file = |hunks: &str| {
+        let hunks = hunks.split_whitespace().map(hunk).collect();
+        PastFile { path: PathId(0), touch: Touch::Modified, hunks }
+    };
+    let commits: Vec<PastFile> = commits.split(';').map(file).collect();
+    let lines = LineRange::new(10, 12);
+    assert_eq!(last_touch(lines, commits.iter()), expected);
+    let added = PastFile { touch: Touch::Added, hunks: Vec::new(), path: PathId(0) };
+    assert_eq!(last_touch(lines, [added].iter().chain(&commits)), Some(0), "a file is as old as it is");
 }

@@ -6,6 +6,18 @@ use crate::git::Hunk;
 
 /// The changes that a text holds; none of a text without a diff. What is malformed is passed over.
 pub fn parse(text: &str) -> Vec<Given> {
+    read(text, &mut |_| {})
+}
+
+/// The lines of a text that belong to no diff in it.
+pub fn lines_outside(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    read(text, &mut |line| lines.push(line));
+    lines
+}
+
+/// `outside` is told of each line that belongs to no diff.
+fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
     let mut files: Vec<Given> = Vec::new();
     let mut old: Option<&str> = None;
     let mut lines = text.lines().peekable();
@@ -49,6 +61,8 @@ pub fn parse(text: &str) -> Vec<Given> {
             }
             hunk.place = without_context(place, kept_before, kept_after);
             file.hunks.push(hunk);
+        } else {
+            outside(line);
         }
     }
     files

@@ -167,7 +167,7 @@ impl Toolbox {
     }
 
     /// What a model is told of its tools.
-    pub fn specs(&self) -> Vec<ToolSpec> {
+    pub fn specs() -> Vec<ToolSpec> {
         Tool::ALL.iter().map(|tool| tool.spec()).collect()
     }
 

@@ -5,8 +5,8 @@
 //! size. What comes out of [`edits`] was held against the [gate](super::gate).
 //!
 //! `kinds` says what the kinds of nodes are, `vocabulary` which tokens stay, `marks` reads a tree once, `walk` makes forms of
-//! it, `sites` names the places that have one, `places` finds the one of some lines, `pieces` compares two trees, `edits` makes pairs of forms of what differs,
-//! `classify` names it.
+//! it, `sites` names the places that have one, `heads` says which declarations are among them, `places` finds the one of some
+//! lines, `pieces` compares two trees, `edits` makes pairs of forms of what differs, `classify` names it.
 
 mod classify;
 mod edits;

@@ -43,7 +43,8 @@ impl Site<'_> {
 /// comes once per level at which its form differs.
 pub fn sites(source: &Source<'_>, within: Option<&[LineRange]>, each: &mut dyn FnMut(&Site<'_>)) {
     let marks = Marks::new(source);
-    let is_wanted = |lines: LineRange| within.is_none_or(|within| within.iter().any(|range| range.overlaps(lines)));
+    let within = within.map(in_order);
+    let is_wanted = |lines: LineRange| within.as_ref().is_none_or(|within| shares_a_line(within, lines));
     let mut numbers = Numbers::default();
     let mut at = 0;
     while at < source.nodes.len() {
@@ -71,6 +72,20 @@ pub fn sites(source: &Source<'_>, within: Option<&[LineRange]>, each: &mut dyn F
     }
 }
 
+/// The ranges by their start, without those that are within another: their ends are in order, too.
+fn in_order(ranges: &[LineRange]) -> Vec<LineRange> {
+    let mut ranges = ranges.to_vec();
+    ranges.sort_unstable_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    ranges.dedup_by(|next, kept| next.end <= kept.end);
+    ranges
+}
+
+/// Whether any of the ranges has a line of these; the ranges are [`in_order`].
+fn shares_a_line(ranges: &[LineRange], lines: LineRange) -> bool {
+    let at = ranges.partition_point(|range| range.end < lines.start);
+    ranges.get(at).is_some_and(|range| range.start <= lines.end)
+}
+
 /// Whether forms are made of a node, and as what.
 fn kind(marks: &Marks<'_, '_>, node: NodeIndex) -> Option<SiteKind> {
     match () {
@@ -94,4 +109,24 @@ pub(super) fn form(marks: &Marks<'_, '_>, node: NodeIndex, detail: Detail) -> Op
     let mut tokens = Vec::new();
     let is_whole = write(marks, node, detail, &[], &mut Numbers::default(), &mut tokens);
     is_whole.then(|| Form::new(tokens).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn ranges_in_any_order_are_searched_as_one_by_one(
+            ranges in prop::collection::vec((1..40_u32, 0..9_u32), 0..12),
+            (start, count) in (1..50_u32, 0..9_u32),
+        ) {
+            let ranges: Vec<LineRange> = ranges.iter().map(|(start, n)| LineRange::new(*start, start + n)).collect();
+            let lines = LineRange::new(start, start + count);
+            let expected = ranges.iter().any(|range| range.overlaps(lines));
+            prop_assert_eq!(shares_a_line(&in_order(&ranges), lines), expected);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What learning, outcomes and imports do to one language's patterns. Nothing here reads or writes a file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::knowledge::document::Document;
 use crate::knowledge::form::Form;
 use crate::knowledge::metrics::{self, Event};
 use crate::knowledge::pattern::{Count, EditKind, Evidence, MAX_ORIGINS, Month, Origin, Pattern, Stance};
-use crate::knowledge::{base, group, rank, words};
+use crate::knowledge::{base, rank, words};
 use crate::provider::builtin::language::Language;
 
 /// Months of which outcomes are kept. Own: two years.
@@ -49,10 +49,6 @@ pub struct Observation {
 pub struct Happened {
     pub language: Language,
     pub pattern: PatternId,
-    /// What the pattern is to say; of one that says something else it is no outcome.
-    pub stance: Stance,
-    /// Of the finding. A false alarm of another kind it says nothing of.
-    pub kind: Kind,
     pub outcome: Outcome,
     /// The finding, by its id. It counts once for a pattern and an outcome.
     pub source: String,
@@ -69,6 +65,8 @@ pub struct Learned {
     pub counted: usize,
     /// Of patterns that somebody does not want to have.
     pub forgotten: usize,
+    /// Of a history, when as many as are told apart were counted of the language.
+    pub too_much: usize,
     /// Of forms that the gate does not let through.
     pub refused: usize,
     /// Patterns that had to go.
@@ -81,6 +79,7 @@ impl std::ops::AddAssign for Learned {
         self.again += more.again;
         self.counted += more.counted;
         self.forgotten += more.forgotten;
+        self.too_much += more.too_much;
         self.refused += more.refused;
         self.evicted += more.evicted;
     }
@@ -94,8 +93,6 @@ pub struct Merged {
     pub more: usize,
     pub unchanged: usize,
     pub forgotten: usize,
-    /// They say the opposite of what is known here.
-    pub contradicted: usize,
     pub evicted: usize,
 }
 
@@ -151,10 +148,14 @@ impl Change<'_> {
 
     /// Whether this is the first time that a source says this of a pattern. The digest is salted with this machine's id:
     /// it does not tell others which commits were seen.
-    fn is_first(&mut self, what: &str, source: &str, id: &PatternId) -> bool {
-        let parts = [self.origin.as_bytes(), what.as_bytes(), source.as_bytes(), id.as_str().as_bytes()];
-        let digest = u64::from_str_radix(&content_hash(parts)[..16], 16).unwrap_or_default();
+    fn is_first(&mut self, what: &str, source: &str, id: &str) -> bool {
+        let digest = self.digest([what, source, id]);
         self.document.note(digest)
+    }
+
+    fn digest<const N: usize>(&self, parts: [&str; N]) -> u64 {
+        let salted = [self.origin].into_iter().chain(parts).map(str::as_bytes);
+        u64::from_str_radix(&content_hash(salted)[..16], 16).unwrap_or_default()
     }
 
     /// Changes what this machine has counted of a pattern.
@@ -172,20 +173,23 @@ impl Change<'_> {
     pub fn learn(&mut self, observation: &Observation, learned: &mut Learned) {
         let name = self.language.name();
         let (broken, fixed) = (observation.broken.to_string(), observation.fixed.to_string());
-        let id = PatternId::of(name, &broken, &fixed);
+        let Observation { stance, edit, kind, evidence, at, .. } = *observation;
+        // As of an import: a clock that goes wrong must not make a pattern recent for ever.
+        let at = at.min(self.now);
+        let id = stance.id(name, kind, &broken, &fixed);
         if self.document.forgotten.contains_key(&id) {
             learned.forgotten += 1;
             return;
         }
-        let Observation { stance, edit, kind, evidence, at, .. } = *observation;
-        // Dismissed as one thing, it may be right as another.
-        let is_other = |known: &mut Pattern| {
-            (known.stance, stance) == (Stance::FalseAlarm, Stance::FalseAlarm) && known.kind != kind
-        };
-        let is_other = self.entry(&id).is_some_and(is_other);
-        if is_other || !self.is_first("seen", &observation.source, &id) {
+        // History can be read again and again: an edit that drove out the digest of another one would have it count again.
+        let is_too_much = evidence == Evidence::History && self.document.is_full();
+        if is_too_much && !self.document.has_counted(self.digest(["seen", &observation.source, id.as_str()])) {
+            learned.too_much += 1;
+            return;
+        }
+        if !self.is_first("seen", &observation.source, id.as_str()) {
             // That it was seen counts once, but what is known of it can get better.
-            if let Some(known) = self.entry(&id).filter(|known| known.stance == stance) {
+            if let Some(known) = self.entry(&id) {
                 let better = rank::stronger(known.evidence, evidence);
                 self.is_changed |= std::mem::replace(&mut known.evidence, better) != better;
             }
@@ -193,7 +197,6 @@ impl Change<'_> {
             return;
         }
         let event = match self.entry(&id) {
-            Some(known) if known.stance != stance => Event::Contradicted,
             Some(known) => {
                 known.saw(at);
                 known.relate(kind);
@@ -231,15 +234,7 @@ impl Change<'_> {
                 Event::Learned
             }
         };
-        match event {
-            // The opposite was seen: for the one that is known this is a failure.
-            Event::Contradicted => {
-                self.count(&id, |count| count.failures = count.failures.saturating_add(1));
-            }
-            _ => {
-                self.count(&id, |count| count.frequency = count.frequency.saturating_add(1));
-            }
-        }
+        self.count(&id, |count| count.frequency = count.frequency.saturating_add(1));
         *(if event == Event::Learned { &mut learned.new } else { &mut learned.again }) += 1;
         self.note(event, &id, 1);
         if event == Event::Seen && stance == Stance::FalseAlarm {
@@ -248,10 +243,8 @@ impl Change<'_> {
     }
 
     pub fn record(&mut self, happened: &Happened) -> bool {
-        let Happened { pattern: id, stance, kind, outcome, source, .. } = happened;
-        let is_meant =
-            |known: &Pattern| known.stance == *stance && (known.stance == Stance::Mistake || known.kind == *kind);
-        if !self.entry(id).is_some_and(|known| is_meant(known)) || !self.is_first(outcome.word(), source, id) {
+        let Happened { pattern: id, outcome, source, .. } = happened;
+        if self.entry(id).is_none() || !self.is_first(outcome.word(), source, id.as_str()) {
             return false;
         }
         self.came_to(id, *outcome);
@@ -296,7 +289,6 @@ impl Change<'_> {
         }
         let was_there = self.document.patterns.contains_key(id);
         match self.entry(id) {
-            Some(known) if known.stance != theirs.stance => merged.contradicted += 1,
             Some(known) => {
                 let before = known.clone();
                 known.absorb(&theirs);
@@ -315,7 +307,7 @@ impl Change<'_> {
         }
     }
 
-    /// Takes out what says nothing more than the base does and what there is no room for, and groups the rest.
+    /// Takes out what says nothing more than the base does and what there is no room for.
     pub fn tidy(&mut self) -> usize {
         let says_nothing = |pattern: &Pattern| {
             pattern.origin == Origin::Base
@@ -332,11 +324,15 @@ impl Change<'_> {
         let others = self.document.patterns.values().filter(|pattern| !base.contains(&pattern.id));
         let evicted: Vec<PatternId> =
             rank::evicted(others, self.now, room).into_iter().map(|pattern| pattern.id.clone()).collect();
+        // What came and went in one change was never there: a long history would drive all other lines out.
+        let gone: HashSet<&PatternId> = evicted.iter().collect();
+        self.lines.retain(|line| !gone.contains(&line.pattern) || self.document.was_there(&line.pattern));
         for id in &evicted {
             self.document.patterns.remove(id);
-            self.note(Event::Evicted, id, 1);
+            if self.document.was_there(id) {
+                self.note(Event::Evicted, id, 1);
+            }
         }
-        group::regroup(&mut self.document.patterns);
         evicted.len()
     }
 }

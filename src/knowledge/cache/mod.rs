@@ -1,7 +1,7 @@
 //! What was learned on this machine: `<home>/knowledge_cache/<language>_accumulated.json`.
 //!
 //! Invariants: one writer at a time, by a lock whose file is never unlinked; a file is the old or the new one, never half
-//! of one; the same commit, fix or finding counts once; at most [`MOST_PATTERNS`] of a language, the least useful out
+//! of one; the same commit, fix or finding counts once, and of a history only as much as can be told apart; at most [`MOST_PATTERNS`] of a language, the least useful out
 //! first (see [`super::rank::evicted`]); what was forgotten is neither learned nor merged again; a read makes nothing.
 //!
 //! | file | for |
@@ -11,6 +11,7 @@
 //! | `origin` | the random id under which this machine counts |
 //! | `lock` | held while something is changed |
 //! | `*.damaged`, `*.damaged-N` | files that could not be read, set aside |
+//! | `notices` | that they were, until a person is told |
 
 mod change;
 
@@ -19,7 +20,6 @@ pub use change::{Happened, Learned, Merged, Observation, Outcome};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use self::change::Change;
 use super::document::{Document, MOST_BYTES, Unread, VERSION};
@@ -42,8 +42,6 @@ const MOST_DAMAGED: u32 = 9;
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
-    /// What was set aside.
-    notices: Mutex<Vec<String>>,
 }
 
 /// The lock; given up on drop. The file is never unlinked.
@@ -65,12 +63,36 @@ fn is_of_use(observation: &Observation) -> bool {
 
 impl Cache {
     pub fn open(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), notices: Mutex::default() }
+        Self { folder: folder.into() }
     }
 
-    /// What had to be set aside since this was asked last, a line each for a person.
+    /// What had to be set aside since this was asked last, by whatever process, a line each: for whoever has a person to tell.
     pub fn notices(&self) -> Vec<String> {
-        std::mem::take(&mut *self.notices.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        let path = self.folder.join(NOTICES_FILE);
+        if !path.exists() {
+            return Vec::new();
+        }
+        let take = || -> Result<Vec<String>, KnowledgeError> {
+            let _held = self.lock()?;
+            let lines = self.untold()?;
+            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+            Ok(lines)
+        };
+        take().unwrap_or_else(|error| vec![error.to_string()])
+    }
+
+    fn untold(&self) -> Result<Vec<String>, KnowledgeError> {
+        let text = files::read(&self.folder.join(NOTICES_FILE))?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
+    }
+
+    /// Keeps a line for [`Self::notices`]. The caller holds the lock.
+    fn tell_later(&self, line: String) -> Result<(), KnowledgeError> {
+        let mut lines = self.untold()?;
+        lines.push(line);
+        let older = lines.len().saturating_sub(MOST_DAMAGED as usize);
+        let text = lines[older..].join("\n") + "\n";
+        Ok(files::write_atomically(&self.folder.join(NOTICES_FILE), text.as_bytes(), Existing::Replace)?)
     }
 
     /// The patterns of a language, by id: the base with what is known of it here, what was learned and what was imported.
@@ -83,7 +105,11 @@ impl Cache {
                 let mut merged = curated.clone();
                 if let Some(known) = all.remove(&curated.id) {
                     merged.absorb(&known);
+                    // The curated count is no machine's and takes nobody's place.
+                    let mut counts = known.counts;
+                    counts.append(&mut curated.counts.clone());
                     merged = Pattern {
+                        counts,
                         last_matched: known.last_matched,
                         months: known.months,
                         muted: known.muted,
@@ -224,7 +250,7 @@ impl Cache {
         for entry in fs::read_dir(&self.folder).map_err(fail)?.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            let ours = name == ORIGIN_FILE
+            let ours = [ORIGIN_FILE, NOTICES_FILE].contains(&&*name)
                 || name.starts_with("metrics.")
                 || name.contains(SUFFIX)
                 || name.starts_with(files::TEMPORARY);
@@ -247,7 +273,7 @@ impl Cache {
         self.folder.join(format!("{}{SUFFIX}", language.name()))
     }
 
-    /// The language's file. A damaged one is set aside, and said.
+    /// The language's file. A damaged one is set aside, and a person is told.
     fn read(&self, language: Language) -> Result<Document, KnowledgeError> {
         match self.parse(language)? {
             Ok(document) => Ok(document),
@@ -289,8 +315,8 @@ impl Cache {
         fs::rename(path, &free).map_err(|source| KnowledgeError::Damaged { path: path.to_owned(), source })?;
         let line =
             format!("{} was damaged and is now {}: its patterns are learned anew", path.display(), free.display());
-        self.notices.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(line);
-        Ok(())
+        tracing::warn!("{line}");
+        self.tell_later(line)
     }
 
     fn lock(&self) -> Result<Held, KnowledgeError> {
@@ -394,6 +420,7 @@ impl Cache {
 
 const SUFFIX: &str = "_accumulated.json";
 const ORIGIN_FILE: &str = "origin";
+const NOTICES_FILE: &str = "notices";
 
 fn newer(path: PathBuf, found: u32) -> KnowledgeError {
     StoreError::Newer { path, found, known: VERSION }.into()

@@ -1,8 +1,9 @@
 use super::change::MOST_MONTHS;
 use super::*;
 use crate::domain::Kind;
+use crate::knowledge::document::MOST_DIGESTS;
 use crate::knowledge::form::Form;
-use crate::knowledge::pattern::{Count, EditKind, Evidence, Month, Origin, Stance};
+use crate::knowledge::pattern::{Count, EditKind, Evidence, MAX_ORIGINS, Month, Origin, Stance};
 use crate::knowledge::test_support::{at, pattern};
 
 const PYTHON: Language = Language::Python;
@@ -45,8 +46,7 @@ fn the_one(cache: &Cache) -> Pattern {
 }
 
 fn happened_to(pattern: &PatternId, outcome: Outcome, source: String) -> Happened {
-    let (pattern, stance, kind) = (pattern.clone(), Stance::Mistake, Kind::Correctness);
-    Happened { language: PYTHON, pattern, stance, kind, outcome, source }
+    Happened { language: PYTHON, pattern: pattern.clone(), outcome, source }
 }
 
 fn from_elsewhere(broken: &str, origin: &str, frequency: u32) -> (Language, Pattern) {
@@ -92,13 +92,24 @@ fn better_evidence_and_other_kinds_are_kept() {
 }
 
 #[test]
-fn the_opposite_is_a_failure() {
+fn a_commit_of_a_clock_that_goes_wrong_is_not_recent_for_ever() {
+    let (_home, cache) = cache();
+    cache.learn(&[Observation { at: at(30_000), ..seen("commit 1") }], at(0)).expect("learned");
+    let later = Observation { at: at(30_000), ..seen("commit 2") };
+    cache.learn(&[later], at(1)).expect("learned");
+    let one = the_one(&cache);
+    assert_eq!((one.first_seen, one.last_seen), (at(0), at(1)));
+}
+
+#[test]
+fn what_was_taken_out_and_what_was_dismissed_are_two_patterns_of_a_form() {
     let (_home, cache) = cache();
     let gone = Observation { fixed: Form::default(), edit: EditKind::NeedlessStatement, ..seen("commit 1") };
     let dismissed = Observation { stance: Stance::FalseAlarm, source: "finding 1".to_owned(), ..gone.clone() };
-    cache.learn(&[gone, dismissed], at(0)).expect("learned");
-    let one = the_one(&cache);
-    assert_eq!((one.stance, one.count()), (Stance::Mistake, Count { frequency: 1, successes: 0, failures: 1 }));
+    assert_eq!(cache.learn(&[gone, dismissed], at(0)).expect("learned").new, 2);
+    let patterns = learned(&cache);
+    assert!(patterns.iter().all(|one| one.count() == Count { frequency: 1, ..Count::default() }), "{patterns:#?}");
+    assert_ne!(patterns[0].stance, patterns[1].stance);
 }
 
 #[test]
@@ -109,8 +120,6 @@ fn outcomes_count_once_and_by_month() {
     let all = [happened(Outcome::Success, "f 1"), happened(Outcome::Success, "f 1"), happened(Outcome::Failure, "f 2")];
     assert_eq!(cache.record_outcomes(&all, at(0)).expect("recorded"), 2);
     assert_eq!(cache.record_outcomes(&[happened(Outcome::Success, "f 3")], at(40)).expect("recorded"), 1);
-    let other = Happened { stance: Stance::FalseAlarm, ..happened(Outcome::Success, "f 5") };
-    assert_eq!(cache.record_outcomes(&[other], at(0)).expect("recorded"), 0, "it is no false alarm");
     let unknown = Happened { pattern: PatternId::of("python", "a", "b"), ..happened(Outcome::Success, "f 4") };
     assert_eq!(cache.record_outcomes(&[unknown], at(40)).expect("recorded"), 0);
     let one = the_one(&cache);
@@ -182,6 +191,20 @@ fn the_base_is_counted_muted_and_forgotten_here() {
 }
 
 #[test]
+fn what_happened_here_to_a_pattern_of_the_base_counts_however_many_others_counted() {
+    let (_home, cache) = cache();
+    let base = &base::patterns(PYTHON)[0];
+    let others = (0..MAX_ORIGINS).map(|n| (format!("m_{n:026}"), Count { frequency: 2, ..Count::default() }));
+    cache.merge(&[(PYTHON, Pattern { counts: others.collect(), ..base.clone() })], at(0)).expect("merged");
+    let dismissed = happened_to(&base.id, Outcome::Failure, "f 1".to_owned());
+    assert_eq!(cache.record_outcomes(&[dismissed], at(0)).expect("recorded"), 1);
+    let patterns = cache.patterns(PYTHON).expect("patterns");
+    let one = patterns.iter().find(|one| one.id == base.id).expect("it is there");
+    assert_eq!((one.here.failures, one.count().failures), (1, 1));
+    assert!(one.counts.contains_key(base::ORIGIN));
+}
+
+#[test]
 fn what_says_nothing_more_than_the_base_is_not_kept() {
     let (_home, cache) = cache();
     let id = std::slice::from_ref(&base::patterns(PYTHON)[0].id);
@@ -224,6 +247,9 @@ fn a_language_has_a_thousand_patterns_at_most() {
     assert_eq!(cache.patterns(PYTHON).expect("patterns").len(), MOST_PATTERNS);
     let kept = learned(&cache);
     assert!(kept.iter().any(|one| one.count().frequency == 4), "what was seen often stays");
+    // A line for each that is there, none for what came and went.
+    let lines = fs::read_to_string(cache.folder.join("metrics.jsonl")).expect("figures");
+    assert!(lines.lines().count() <= MOST_PATTERNS && !lines.contains("evicted"), "{}", lines.lines().count());
     // What was counted before does not come back as something new.
     assert_eq!(cache.learn(&all, at(0)).expect("learned").counted, all.len());
 }
@@ -260,6 +286,22 @@ fn nobody_speaks_for_this_machine() {
     assert_eq!(the_one(&cache), own);
 }
 
+#[test]
+fn a_history_that_is_too_long_to_be_told_apart_counts_up_to_there() {
+    let mut document = Document::default();
+    assert!((0..MOST_DIGESTS as u64 - 1).all(|digest| document.note(digest)));
+    let (origin, now) = ("m_01jd3z8q6m7s5v2k4t9xwb1c0a", at(0));
+    let mut change = Change { document, language: PYTHON, origin, now, lines: Vec::new(), is_changed: false };
+    let mut learned = Learned::default();
+    for source in ["commit 1", "commit 2", "commit 3", "commit 1"] {
+        change.learn(&seen(source), &mut learned);
+    }
+    assert_eq!(learned, Learned { new: 1, too_much: 2, counted: 1, ..Learned::default() });
+    // What was decided here counts all the same.
+    change.learn(&Observation { evidence: Evidence::Addressed, ..seen("f 1") }, &mut learned);
+    assert_eq!(learned.again, 1);
+}
+
 /// A dismissal.
 fn dismissed(kind: Kind, source: &str) -> Observation {
     Observation {
@@ -278,39 +320,24 @@ fn a_false_alarm_is_about_one_kind_and_can_fail() {
     let (_home, cache) = cache();
     let all = ["f 1", "f 2", "f 2"].map(|source| dismissed(Kind::MagicNumbers, source));
     cache.learn(&all, at(0)).expect("learned");
-    let other = cache.learn(&[dismissed(Kind::DeadCode, "f 3")], at(0)).expect("learned");
-    assert_eq!(other, Learned { counted: 1, ..Learned::default() });
     let one = the_one(&cache);
-    assert_eq!((one.kind, one.related.len()), (Kind::MagicNumbers, 0));
+    let others: Vec<Observation> = (3..6).map(|n| dismissed(Kind::DeadCode, &format!("f {n}"))).collect();
+    let result = cache.learn(&others, at(0)).expect("learned");
+    assert_eq!(result, Learned { new: 1, again: 2, ..Learned::default() });
+    let of_kind = |kind| learned(&cache).into_iter().find(|one| one.kind == kind).expect("one of each kind");
+    assert_eq!(of_kind(Kind::MagicNumbers), one, "neither says anything of the other");
     assert_eq!(one.count(), Count { frequency: 2, successes: 1, failures: 0 });
+    assert_eq!(of_kind(Kind::DeadCode).count(), Count { frequency: 3, successes: 2, failures: 0 });
+    // Nor does what others say of another kind.
+    let mut foreign = of_kind(Kind::DeadCode);
+    foreign.counts =
+        BTreeMap::from([("m_01jd3z8q6m7s5v2k4t9xwb1c0a".to_owned(), Count { frequency: 9, ..one.count() })]);
+    assert_eq!(cache.merge(&[(PYTHON, foreign)], at(0)).expect("merged").more, 1);
+    assert_eq!(of_kind(Kind::MagicNumbers), one);
 
-    let addressed = |kind, source: &str| Happened {
-        language: PYTHON,
-        pattern: one.id.clone(),
-        stance: Stance::FalseAlarm,
-        kind,
-        outcome: Outcome::Failure,
-        source: source.to_owned(),
-    };
-    let outcomes = [addressed(Kind::MagicNumbers, "f 4"), addressed(Kind::DeadCode, "f 5")];
-    assert_eq!(cache.record_outcomes(&outcomes, at(0)).expect("recorded"), 1);
-    assert_eq!(the_one(&cache).count().failures, 1);
-}
-
-#[test]
-fn that_a_form_is_no_false_alarm_says_nothing_of_a_mistake() {
-    let (_home, cache) = cache();
-    let needless = Observation { fixed: Form::default(), edit: EditKind::NeedlessStatement, ..seen("commit 1") };
-    cache.learn(&[needless], at(0)).expect("learned");
-    let addressed = Happened {
-        language: PYTHON,
-        pattern: the_one(&cache).id,
-        stance: Stance::FalseAlarm,
-        kind: Kind::Correctness,
-        outcome: Outcome::Failure,
-        source: "f 1".to_owned(),
-    };
-    assert_eq!(cache.record_outcomes(&[addressed], at(0)).expect("recorded"), 0);
+    let addressed = happened_to(&one.id, Outcome::Failure, "f 9".to_owned());
+    assert_eq!(cache.record_outcomes(&[addressed], at(0)).expect("recorded"), 1);
+    assert_eq!(of_kind(Kind::MagicNumbers).count().failures, 1);
 }
 
 #[test]
@@ -329,7 +356,8 @@ fn a_damaged_file_is_set_aside_and_said_once() {
     cache.learn(&[seen("commit 1")], at(0)).expect("learned");
     for (n, damage) in ["", "{\"version\":1,\"patterns\":[", "\u{0}"].into_iter().enumerate() {
         fs::write(cache.path(PYTHON), damage).expect("damaged");
-        assert!(learned(&cache).is_empty());
+        // A worker that reads it first has nobody to tell.
+        assert!(learned(&Cache::open(&cache.folder)).is_empty());
         assert_eq!(cache.notices().len(), 1, "{damage:?}");
         assert!(learned(&cache).is_empty() && cache.notices().is_empty());
         let name = if n == 0 { ".damaged".to_owned() } else { format!(".damaged-{}", n + 1) };

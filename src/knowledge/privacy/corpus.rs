@@ -48,8 +48,11 @@ impl Corpus {
     }
 
     fn repository(&mut self, repo: &Repo, commits: usize) {
-        mine::fixed_files(repo, commits, &mut |file| self.file(file.language, &file.before, &file.after))
-            .expect("a history");
+        let each = &mut |file: mine::FixedFile| {
+            self.file(file.language, &file.before, &file.after);
+            std::ops::ControlFlow::Continue(())
+        };
+        mine::fixed_files(repo, commits, each).expect("a history");
         let head = repo.resolve_commit("HEAD").expect("a commit");
         for file in repo.tree_files(&head).expect("files").into_iter().step_by(37).take(100) {
             let text = repo.blob(&file.blob).expect("a blob");

@@ -106,8 +106,6 @@ impl Kept {
                 let outcomes = [Outcome::Success, Outcome::Failure].map(|outcome| Happened {
                     language,
                     pattern: one.clone(),
-                    stance: two[0].stance,
-                    kind: two[0].kind,
                     outcome,
                     source: "a finding".into(),
                 });
@@ -146,7 +144,7 @@ impl Kept {
     fn tell(&mut self, allowed: &Allowed, language: Language, mut pattern: Pattern) {
         pattern.counts.values_mut().for_each(|count| *count = SEEN);
         (pattern.group, pattern.muted) = (None, false);
-        let text = hints(std::slice::from_ref(&pattern), &Changed::default(), at(1), &|_| 0);
+        let text = hints(std::slice::from_ref(&pattern), &Changed::default(), at(1), u64::MAX, &|_| 0);
         assert!(text.contains(&pattern.broken), "{pattern:?} is told: {text}");
         let text = text.replace(&format!("- {}: ", language.name()), "");
         let said = Map::from_iter(

@@ -160,6 +160,7 @@ fn no_word_of_this_repository_gets_into_a_form() {
         mine::fixed_files(&repo, 50, &mut |file| {
             let learned = edits(&mut parsers, file.language, &file.before, &file.after);
             tally.take(&allowed, file.language, [&file.before, &file.after], &learned);
+            std::ops::ControlFlow::Continue(())
         })
         .expect("a history");
     }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::facts::{Class, Function};
 use super::smells::{Copies, Smell, complex_functions, god_class};
 use super::source::Parsers;
-use super::{Builtin, FileReport, Unread};
+use super::{Builtin, FileReport, Unread, lessons};
 use crate::domain::anchors::Anchors;
 use crate::domain::{Kind, LineRange};
 use crate::git::Hunk;
@@ -29,27 +29,37 @@ impl Builtin {
         hunks: &[Hunk],
         old: impl FnOnce() -> Option<(String, Vec<u8>)>,
     ) -> Result<Vec<Smell>, Unread> {
-        let mut new = self.analyze(parsers, path, text, Copies::Ignored)?;
+        let (mut new, surest) = self.analyze(parsers, path, text, Copies::Ignored)?;
         let smells = std::mem::take(&mut new.smells);
-        let added = Added::of(hunks);
+        let added = Lines::added(hunks);
         let (touched, untouched): (Vec<Smell>, Vec<Smell>) =
             smells.into_iter().partition(|smell| added.overlaps(smell.line_start, smell.line_end));
-        if touched.is_empty() {
-            return Ok(touched);
-        }
-        let Some((old_path, old_text)) = old() else { return Ok(touched) };
-        let Ok(old) = self.analyze(parsers, &old_path, &old_text, Copies::Ignored) else { return Ok(touched) };
-        let before = Before::new(&old, &old_text, &untouched, text, self);
-        Ok(before.worsened(touched, &new, text))
+        let old = if touched.is_empty() { None } else { old() };
+        let old = old.and_then(|(old_path, old_text)| {
+            let (old, _) = self.analyze(parsers, &old_path, &old_text, Copies::Ignored).ok()?;
+            Some((old, old_text))
+        });
+        let mut worse = match old {
+            Some((old, old_text)) => Before::new(&old, &old_text, &untouched, text, self).worsened(touched, &new, text),
+            None => touched,
+        };
+        // Only now: what was there before takes no place of what is new.
+        lessons::leave_a_few(&mut worse, &surest);
+        Ok(worse)
     }
 }
 
-/// The lines that a change added or changed, ready to be asked often. A deletion alone makes nothing worse.
-pub(super) struct Added(Vec<LineRange>);
+/// Lines, ready to be asked often.
+pub(super) struct Lines(Vec<LineRange>);
 
-impl Added {
-    pub fn of(hunks: &[Hunk]) -> Self {
-        let mut lines: Vec<LineRange> = hunks.iter().filter(|hunk| hunk.new_lines > 0).map(Hunk::new_range).collect();
+impl Lines {
+    /// The lines that a change added or changed. A deletion alone makes nothing worse.
+    pub fn added(hunks: &[Hunk]) -> Self {
+        Self::of(hunks.iter().filter(|hunk| hunk.new_lines > 0).map(Hunk::new_range))
+    }
+
+    pub fn of(lines: impl Iterator<Item = LineRange>) -> Self {
+        let mut lines: Vec<LineRange> = lines.collect();
         lines.sort_unstable();
         // From each range on its end is the largest so far.
         let mut last = 0;
@@ -336,7 +346,7 @@ mod tests {
     #[test]
     fn what_a_change_added_is_asked_by_lines() {
         let hunk = |new_start, new_lines| Hunk { old_start: 1, old_lines: 0, new_start, new_lines };
-        let added = Added::of(&[hunk(30, 2), hunk(5, 3), hunk(4, 20), hunk(50, 0)]);
+        let added = Lines::added(&[hunk(30, 2), hunk(5, 3), hunk(4, 20), hunk(50, 0)]);
         for (first, last, expected) in [
             (1, 3, false),
             (1, 4, true),
@@ -348,7 +358,7 @@ mod tests {
         ] {
             assert_eq!(added.overlaps(first, last), expected, "{first}-{last}");
         }
-        assert!(!Added::of(&[]).overlaps(1, 9));
+        assert!(!Lines::added(&[]).overlaps(1, 9));
     }
 
     #[test]

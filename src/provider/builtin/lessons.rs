@@ -4,12 +4,15 @@
 //! Invariants: lessons add findings of the lowest priority and lower others by one step. They hide nothing, and lower
 //! nothing that [may be grave](Kind::is_never_lowered).
 
+use std::collections::{HashMap, HashSet};
+
 use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion};
 
+use super::change::Lines;
 use super::smells::Smell;
 use super::source::Source;
 
-/// Of one file so many places at most, the surest first: a hint that stands everywhere is none. Own.
+/// Of one file so many places at most are told, the surest: a hint that stands everywhere is none. Own.
 const MOST: usize = 5;
 
 /// Somebody who remembers what was corrected and what was dismissed.
@@ -62,21 +65,35 @@ impl Lesson {
     }
 }
 
-/// The smells that a file's lessons add: none where a smell of the kind says it already.
+/// All smells that a file's lessons add, the surest first: none where a smell of the kind says it already.
 pub(super) fn learned(lessons: &dyn Lessons, source: &Source<'_>, smells: &[Smell]) -> Vec<Smell> {
-    let is_said = |lesson: &Lesson| {
-        let lines = lesson.lines;
-        let mut same = smells.iter().filter(|smell| is_the_same_problem(smell.kind, lesson.kind));
-        same.any(|smell| LineRange::new(smell.line_start, smell.line_end).overlaps(lines))
+    let mut said: HashMap<Kind, Lines> = HashMap::new();
+    let mut is_said = |lesson: &Lesson| {
+        let said = said.entry(problem(lesson.kind)).or_insert_with_key(|kind| {
+            let same = smells.iter().filter(|smell| problem(smell.kind) == *kind);
+            Lines::of(same.map(|smell| LineRange::new(smell.line_start, smell.line_end)))
+        });
+        said.overlaps(lesson.lines.start, lesson.lines.end)
     };
     let mistakes = lessons.mistakes(source).into_iter().filter(|lesson| !is_said(lesson));
-    mistakes.take(MOST).map(Lesson::into_smell).collect()
+    mistakes.map(Lesson::into_smell).collect()
+}
+
+/// Leaves of the smells that lessons added a few. `surest` are the first lines of all that the file has, the surest first;
+/// no two of them share a line.
+pub(super) fn leave_a_few(smells: &mut Vec<Smell>, surest: &[u32]) {
+    let is_learned = |smell: &&Smell| smell.pattern.is_some();
+    let there: HashSet<u32> = smells.iter().filter(is_learned).map(|smell| smell.line_start).collect();
+    let told: HashSet<u32> = surest.iter().copied().filter(|line| there.contains(line)).take(MOST).collect();
+    smells.retain(|smell| !is_learned(&smell) || told.contains(&smell.line_start));
 }
 
 /// A model calls an error that is ignored a defect, the smell has a name of its own.
-fn is_the_same_problem(one: Kind, other: Kind) -> bool {
-    let ignored = |kind| matches!(kind, Kind::ErrorHandling | Kind::MissingErrorHandling);
-    one == other || (ignored(one) && ignored(other))
+fn problem(kind: Kind) -> Kind {
+    match kind {
+        Kind::ErrorHandling => Kind::MissingErrorHandling,
+        kind => kind,
+    }
 }
 
 /// Lowers what is always dismissed by one step, and says so.
@@ -150,7 +167,7 @@ mod tests {
     }
 
     fn review(kind: Kind, old: &str, new: &str, hunk: (u32, u32)) -> Vec<Smell> {
-        let builtin = Builtin::new(Limits::default()).taught(Some(Arc::new(Taught(kind))));
+        let builtin = Builtin::new(Limits::default()).taught(Arc::new(Taught(kind)));
         let hunk = Hunk { old_start: hunk.0, old_lines: 0, new_start: hunk.0, new_lines: hunk.1 };
         let old = || Some(("a.py".to_owned(), old.as_bytes().to_vec()));
         builtin.review_change(&mut Parsers::default(), "a.py", new.as_bytes(), &[hunk], old).expect("parses")
@@ -170,6 +187,18 @@ mod tests {
     fn a_file_full_of_lessons_gets_a_few() {
         let new = "wrong()\n".repeat(40);
         assert_eq!(review(Kind::Correctness, "", &new, (1, 40)).len(), MOST);
+    }
+
+    #[test]
+    fn what_a_file_is_full_of_hides_nothing_that_a_change_brings() {
+        let old: String = (0..9).map(|at| format!("wrong({at})\n")).collect();
+        let added = |lines: u32| {
+            let new: String = (0..lines).map(|at| format!("wrong({})\n", 100 + at)).collect();
+            let found = review(Kind::Correctness, &old, &format!("{old}{new}"), (10, lines));
+            found.iter().map(|smell| smell.line_start).collect::<Vec<_>>()
+        };
+        assert_eq!(added(1), [10]);
+        assert_eq!(added(7), [10, 11, 12, 13, 14], "as many as of any file");
     }
 
     #[rstest]

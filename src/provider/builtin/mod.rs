@@ -83,8 +83,8 @@ impl Builtin {
 
     /// With what earlier code taught.
     #[must_use]
-    pub fn taught(self, lessons: Option<Arc<dyn Lessons>>) -> Self {
-        Self { lessons, ..self }
+    pub fn taught(self, lessons: Arc<dyn Lessons>) -> Self {
+        Self { lessons: Some(lessons), ..self }
     }
 
     pub fn limits(&self) -> &Limits {
@@ -96,7 +96,9 @@ impl Builtin {
     /// # Errors
     /// See [`Unread`].
     pub fn analyze_file(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Result<FileReport, Unread> {
-        self.analyze(parsers, path, text, Copies::Reported)
+        let (mut report, surest) = self.analyze(parsers, path, text, Copies::Reported)?;
+        lessons::leave_a_few(&mut report.smells, &surest);
+        Ok(report)
     }
 
     /// What of a file must not be shown: keys by their shape, secrets by their name, passwords in addresses. Nothing for
@@ -117,19 +119,28 @@ impl Builtin {
         }
     }
 
-    fn analyze(&self, parsers: &mut Parsers, path: &str, text: &[u8], copies: Copies) -> Result<FileReport, Unread> {
+    /// With all that lessons add; of these the first lines, for [`lessons::leave_a_few`].
+    fn analyze(
+        &self,
+        parsers: &mut Parsers,
+        path: &str,
+        text: &[u8],
+        copies: Copies,
+    ) -> Result<(FileReport, Vec<u32>), Unread> {
         let language = Language::detect(path, text).ok_or(Unread::UnknownLanguage)?;
         let source = parsers.parse(path, language, text)?;
         let facts = Facts::of(&source);
         let (mut smells, hidden) = smells::check_all(&source, &facts, &self.limits, copies);
+        let mut surest = Vec::new();
         if let Some(known) = &self.lessons {
             let mut learned = lessons::learned(known.as_ref(), &source, &smells);
+            surest.extend(learned.iter().map(|smell| smell.line_start));
             hidden.hide(&mut learned, text);
             self.heed(&source, &mut smells);
             smells.extend(learned);
             smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));
         }
         let Facts { functions, classes, .. } = facts;
-        Ok(FileReport { path: path.to_owned(), language, smells, functions, classes, hidden })
+        Ok((FileReport { path: path.to_owned(), language, smells, functions, classes, hidden }, surest))
     }
 }

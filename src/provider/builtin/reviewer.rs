@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::change::Added;
+use super::change::Lines;
 use super::facts::Facts;
 use super::findings::to_findings;
 use super::language::Language;
@@ -133,7 +133,7 @@ impl BuiltinReviewer {
 
     /// With what earlier code taught.
     #[must_use]
-    pub fn taught(self, lessons: Option<Arc<dyn Lessons>>) -> Self {
+    pub fn taught(self, lessons: Arc<dyn Lessons>) -> Self {
         Self { builtin: self.builtin.taught(lessons), ..self }
     }
 
@@ -297,7 +297,7 @@ impl BuiltinReviewer {
             let Some((path, _)) = group.first() else { continue };
             let Some(file) = by_path.get(path.as_str()) else { continue };
             let Ok(text) = self.blob(&file.new_blob) else { continue };
-            let added = Added::of(&file.hunks);
+            let added = Lines::added(&file.hunks);
             let mut smells: Vec<Smell> = group
                 .iter()
                 .map(|(_, smell)| smell.clone())

@@ -2,9 +2,10 @@
 //!
 //! Invariants: those of [`super`]; besides, vectors are given as many as texts, all of one size, finite, of length 1; what is
 //! not so is an error. A request is sent once: whoever asks can do without. Some requests are under way at a time, and
-//! all of them end by a deadline.
+//! all of them end by a deadline, or as soon as nobody waits for them any more.
 
-use std::time::Instant;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use reqwest::header::HeaderMap;
@@ -22,6 +23,8 @@ use crate::domain::ErrorClass;
 use crate::domain::text::one_line;
 use crate::provider::chat::ChatError;
 
+/// How often somebody is asked whether anybody still waits.
+const LOOK: Duration = Duration::from_millis(50);
 /// Requests under way at a time. A local server works on one after the other.
 const AT_ONCE: usize = 4;
 /// Texts in a request: few enough that a slow machine answers in time.
@@ -86,25 +89,35 @@ impl Embedder {
     /// be in order.
     ///
     /// # Errors
-    /// The first thing that goes wrong, or the deadline; what was taken until then is sound.
+    /// The first thing that goes wrong, the deadline, or [`ChatError::cancelled`]; what was taken until then is sound.
     pub fn embed(
         &self,
         texts: &[String],
         deadline: Instant,
+        cancelled: &dyn Fn() -> bool,
         take: &mut dyn FnMut(usize, Vec<Vec<f32>>),
     ) -> Result<(), ChatError> {
         let failed =
             |error| said(Failure::new(ErrorClass::Internal, format!("cannot start the network runtime: {error}")));
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let outcome = runtime.block_on(async {
-            let all = self.all(texts, take);
-            match tokio::time::timeout(deadline.saturating_duration_since(Instant::now()), all).await {
-                Ok(outcome) => outcome,
-                Err(_) => Err(Failure::new(ErrorClass::Timeout, format!("{} is not done in time", self.target.host))),
+            let mut all = pin!(self.all(texts, take));
+            loop {
+                if cancelled() {
+                    return Err(ChatError::cancelled());
+                }
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    let what = format!("{} is not done in time", self.target.host);
+                    return Err(said(Failure::new(ErrorClass::Timeout, what)));
+                }
+                if let Ok(outcome) = tokio::time::timeout(LOOK.min(left), all.as_mut()).await {
+                    return outcome.map_err(said);
+                }
             }
         });
         runtime.shutdown_background();
-        outcome.map_err(said)
+        outcome
     }
 
     async fn all(&self, texts: &[String], take: &mut dyn FnMut(usize, Vec<Vec<f32>>)) -> Result<(), Failure> {

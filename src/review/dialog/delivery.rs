@@ -16,6 +16,17 @@ pub struct Part {
     pub tokens: u64,
 }
 
+/// How many of some parts, in a row, fit into `tokens`: at least one when there is any.
+pub(super) fn fitting<'a>(parts: impl Iterator<Item = &'a Part>, tokens: u64) -> usize {
+    let mut left = tokens;
+    let fits = |(at, part): &(usize, &Part)| {
+        let fits = *at == 0 || part.tokens <= left;
+        left = left.saturating_sub(part.tokens);
+        fits
+    };
+    parts.enumerate().take_while(fits).count()
+}
+
 /// What the model has seen and answered.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
@@ -37,19 +48,13 @@ impl Delivery {
 
     /// The next parts that fit into `tokens`: at least one when there is any.
     pub fn take(&mut self, tokens: u64) -> Vec<&Part> {
-        let (mut left, mut taken) = (tokens, Vec::new());
-        for index in 0..self.parts.len() {
-            if self.is_settled(index) {
-                continue;
-            }
-            let part = &self.parts[index];
-            if part.tokens > left && !taken.is_empty() {
-                break;
-            }
-            left = left.saturating_sub(part.tokens);
-            self.sent[index] = true;
+        let mut taken: Vec<usize> = (0..self.parts.len()).filter(|index| !self.is_settled(*index)).collect();
+        taken.truncate(fitting(taken.iter().map(|index| &self.parts[*index]), tokens));
+        for part in taken.iter().map(|index| &self.parts[*index]) {
             self.pending.extend(part.hunks.iter().map(|lines| (part.path.clone(), *lines)));
-            taken.push(index);
+        }
+        for index in &taken {
+            self.sent[*index] = true;
         }
         taken.into_iter().map(|index| &self.parts[index]).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::delivery::{Delivery, Part};
+use super::delivery::{Delivery, Part, fitting};
 use super::window::{Composed, Window};
 use super::{Count, FINISH, Limits, REPORT_FINDINGS};
 use crate::domain::{
@@ -115,6 +115,18 @@ impl Task {
     /// The most that known findings take of the pinned task. Tokens.
     pub fn known_tokens(&self) -> u64 {
         if self.known.is_empty() { 0 } else { self.limits.pinned_tokens() / KNOWN_SHARE }
+    }
+
+    /// How many parts of the diff the first request has.
+    pub fn first_parts(&self) -> usize {
+        fitting(self.parts.iter(), self.opening().1)
+    }
+
+    /// What the first request tells of known findings, and the tokens that it has for the diff.
+    fn opening(&self) -> (String, u64) {
+        let known = known_lines(&self.known, &self.plan.open(), self.known_tokens(), &self.count);
+        let words = (self.count)(&(self.say)(Say::Task { diff: "", later: "", known: &known }));
+        (known, self.limits.pinned_tokens().saturating_sub(self.fixed_tokens() + words))
     }
 }
 
@@ -326,7 +338,8 @@ impl Dialog {
     }
 
     fn start(&mut self, task: Task) -> Vec<Effect> {
-        let (fixed, for_known) = (task.fixed_tokens(), task.known_tokens());
+        let fixed = task.fixed_tokens();
+        let (known_told, first) = task.opening();
         let Task { plan, known, parts, system, tools, limits, count, say, overhead: _ } = task;
         let planned = RunEvent::Planned {
             files: to_u32(plan.files.len() + plan.left_out.len()),
@@ -335,9 +348,6 @@ impl Dialog {
         };
         let open = plan.open();
         known.iter().for_each(|finding| self.accumulated.know(finding));
-        let known = known_lines(&known, &open, for_known, &count);
-        let task = count(&say(Say::Task { diff: "", later: "", known: &known }));
-        let first = limits.pinned_tokens().saturating_sub(fixed + task);
         let files = open.len();
         self.delivery = Delivery::new(open, parts);
         (self.plan, self.system, self.tools, self.say) = (plan, system, tools, say);
@@ -357,7 +367,7 @@ impl Dialog {
         }
         let diff = self.next_parts(first);
         let later = self.later();
-        let task = (self.say)(Say::Task { diff: &diff, later: &later, known: &known });
+        let task = (self.say)(Say::Task { diff: &diff, later: &later, known: &known_told });
         self.window.say(&task);
         self.asked.push(format!("review {}", text::count(files, "file")));
         effects.extend(self.ask());

@@ -310,7 +310,9 @@ fn done_is_not_believed_before_every_hunk_was_delivered() {
     let parts: Vec<Part> = (0..6).map(|n| part(&format!("f{n}.rs"), 12_000)).collect();
     let says_done = || answer(&fenced("f0.rs", &[1]), vec![], Stop::Done);
     let mut player = Player::new((0..10).map(|_| says_done()).collect());
-    let outcome = player.play(task(parts)).expect("an end");
+    let task = task(parts);
+    assert_eq!(task.first_parts(), 2);
+    let outcome = player.play(task).expect("an end");
     assert_eq!(outcome.status, RunStatus::Completed);
     assert_eq!((outcome.coverage.files_covered, outcome.coverage.hunks_covered), (6, 6));
     assert_eq!(player.requests.len(), 5, "two parts with the task, then one at a time");

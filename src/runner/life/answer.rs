@@ -46,7 +46,7 @@ impl Runner {
                 dispositions.extend(super::judge(self, run, &finding.finding_id, present, Seen::Raised, &said));
             }
         }
-        self.store.append_unless_said(dispositions, &said)?;
+        self.store_of_run(run).append_unless_said(dispositions, &said)?;
         Ok(())
     }
 

@@ -27,7 +27,7 @@ use crate::domain::{
 use crate::policy::anchor::Stand;
 use crate::policy::{self, ClaimOrder, DETERMINISTIC, Evidence, Extent, Present, Reach, Seen, Sight, Silence};
 use crate::review::Outcome;
-use crate::store::{LastSaid, View};
+use crate::store::{LastSaid, Learning, Store, View};
 
 /// What a run's output says about findings that it does not raise.
 #[derive(Debug, Default)]
@@ -74,6 +74,12 @@ impl Runner {
         let whole = outcome.status == RunStatus::Completed && outcome.failure.is_none();
         let extent = if whole { Extent::Whole } else { Extent::Partial };
         Settling::new(self, run, outcome.status, extent)?.settle(outcome)
+    }
+
+    /// The store for what a run says: whoever settles it, whether that may be learned from is the run's.
+    fn store_of_run(&self, run: &RunRecord) -> Store {
+        let store = self.store.clone();
+        if run.private { store.with_learning(Learning::Refused) } else { store }
     }
 }
 
@@ -146,7 +152,7 @@ impl<'a> Settling<'a> {
         let Held { raised, held_back } = self.hold_back(reports, &said, ground.as_mut())?;
         (outcome.findings, life.held_back) = (raised, held_back);
         self.tell(outcome, &mut life, &dispositions, before);
-        self.runner.store.append_unless_said(dispositions, &said)?;
+        self.runner.store_of_run(self.run).append_unless_said(dispositions, &said)?;
         Ok(life)
     }
 
@@ -190,10 +196,9 @@ impl<'a> Settling<'a> {
                 }
                 let recheck =
                     recheck.get_or_insert_with(|| Recheck::new(&self.runner.settings.smells, self.runner.lessons()));
-                // What cannot be read again was raised for no pattern that is known.
-                let raised_by = || self.runner.store.finding_in(&self.view, &known.id).ok().flatten()?.pattern;
+                let reported = || self.runner.store.finding_in(&self.view, &known.id);
                 let problem = (*lines, known.lines.count());
-                match recheck.ask((path, || ground.content(path)), known.kind, problem, raised_by) {
+                match recheck.ask((path, || ground.content(path)), known.kind, problem, reported) {
                     Answer::StillThere(lines) => (Some(Seen::StillThere), moved(path, lines)),
                     Answer::NotThere => (Some(Seen::NotRaised), None),
                     Answer::Unknown => (None, None),

@@ -7,18 +7,19 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::domain::{Kind, LineRange, PatternId};
+use crate::domain::{Finding, Kind, LineRange};
 use crate::policy::took_the_place;
 use crate::provider::builtin::Builtin;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::lessons::Lessons;
 use crate::provider::builtin::limits::Limits;
 use crate::provider::builtin::source::Parsers;
+use crate::store::StoreError;
 
 /// The smells of the files that were asked about.
 pub(super) struct Recheck {
     builtin: Option<Builtin>,
-    lessons: Option<Arc<dyn Lessons>>,
+    lessons: Arc<dyn Lessons>,
     parsers: Parsers,
     files: HashMap<String, Option<Smells>>,
 }
@@ -36,31 +37,27 @@ pub(super) enum Answer {
     /// Here.
     StillThere(LineRange),
     NotThere,
-    /// The file cannot be read any more, or nobody looks for the problem any more.
+    /// The file or what was reported cannot be read, or nobody looks for the problem any more.
     Unknown,
 }
 
 impl Recheck {
     /// With thresholds, as TOML, and what was learned.
-    pub fn new(smells: &str, lessons: Option<Arc<dyn Lessons>>) -> Self {
+    pub fn new(smells: &str, lessons: Arc<dyn Lessons>) -> Self {
         let limits = Limits::layered([("the settings in force", smells)]);
-        let builtin = limits.ok().map(|limits| Builtin::new(limits).taught(lessons.clone()));
+        let builtin = limits.ok().map(|limits| Builtin::new(limits).taught(Arc::clone(&lessons)));
         Self { builtin, lessons, parsers: Parsers::default(), files: HashMap::new() }
     }
 
     /// Whether a problem of `kind`, that was `was` lines long, is still at `lines` of a file, or where its code is now.
-    /// `raised_by` says for which pattern it was raised; it is asked when the problem is not seen.
+    /// `reported` is the finding as it was reported; it is asked for when the problem is not seen.
     pub fn ask(
         &mut self,
         (path, text): (&str, impl FnOnce() -> Option<Vec<u8>>),
         kind: Kind,
         (lines, was): (LineRange, u32),
-        raised_by: impl FnOnce() -> Option<PatternId>,
+        reported: impl FnOnce() -> Result<Option<Finding>, StoreError>,
     ) -> Answer {
-        // Only what was learned raises other kinds; without it there is nobody to ask.
-        if !Kind::SMELLS.contains(&kind) && self.lessons.is_none() {
-            return Answer::Unknown;
-        }
         if !self.files.contains_key(path) {
             let smells = text().and_then(|text| self.smells(path, text));
             self.files.insert(path.to_owned(), smells);
@@ -70,11 +67,21 @@ impl Recheck {
         if let Some((_, at)) = found.iter().find(|(found, at)| *found == kind && is_here(at)) {
             return Answer::StillThere(*at);
         }
-        let Some(pattern) = raised_by() else { return Answer::NotThere };
+        let pattern = match reported() {
+            Ok(Some(finding)) => finding.pattern,
+            Ok(None) if Kind::SMELLS.contains(&kind) => None,
+            // Only patterns raise other kinds, and which one it was is not known any more.
+            Ok(None) => return Answer::Unknown,
+            Err(error) => {
+                tracing::warn!(%error, "whether a problem is still there is not known");
+                return Answer::Unknown;
+            }
+        };
+        let Some(pattern) = pattern else { return Answer::NotThere };
         // A pattern that somebody muted or forgot since finds nothing, whatever the code is; and of what it finds in many
         // places not each is raised.
         let source = self.parsers.parse(path, *language, text).ok();
-        match source.zip(self.lessons.as_ref()).and_then(|(source, lessons)| lessons.places_of(&pattern, &source)) {
+        match source.and_then(|source| self.lessons.places_of(&pattern, &source)) {
             Some(places) => places.into_iter().find(is_here).map_or(Answer::NotThere, Answer::StillThere),
             None => Answer::Unknown,
         }
@@ -96,5 +103,69 @@ impl Recheck {
                 None
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::domain::PatternId;
+    use crate::provider::builtin::lessons::Lesson;
+    use crate::provider::builtin::source::Source;
+
+    /// Knows one pattern, and finds it nowhere.
+    struct Knows(&'static str);
+
+    impl Lessons for Knows {
+        fn mistakes(&self, _: &Source<'_>) -> Vec<Lesson> {
+            Vec::new()
+        }
+
+        fn dismissed(&self, _: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool> {
+            vec![false; asked.len()]
+        }
+
+        fn places_of(&self, pattern: &PatternId, _: &Source<'_>) -> Option<Vec<LineRange>> {
+            (*pattern == named(self.0)).then(Vec::new)
+        }
+    }
+
+    fn named(form: &str) -> PatternId {
+        PatternId::of("python", form, "")
+    }
+
+    fn finding(kind: Kind, pattern: Option<&str>) -> Result<Option<Finding>, StoreError> {
+        let run = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E";
+        let finding = serde_json::json!({
+            "finding_id": "f_0000000000000001", "first_run_id": run, "last_run_id": run, "priority": 3,
+            "severity": "low", "confidence": "low", "kind": kind, "title": "", "explanation": "",
+            "repo_relative_path": "a.py", "line_start": 1, "line_end": 1, "quoted_code": "", "suggestion": null,
+            "pattern": pattern.map(named), "status": "open", "detail_ref": "", "reported_at": "2026-03-04T05:06:07Z",
+        });
+        Ok(Some(serde_json::from_value(finding).expect("a finding")))
+    }
+
+    fn unreadable() -> Result<Option<Finding>, StoreError> {
+        Err(StoreError::Io { action: "read", path: "outputs".into(), source: std::io::Error::other("it is damaged") })
+    }
+
+    #[rstest]
+    #[case::a_smell(Kind::LongMethod, finding(Kind::LongMethod, None), Answer::NotThere)]
+    #[case::of_a_pattern(Kind::Correctness, finding(Kind::Correctness, Some("known")), Answer::NotThere)]
+    #[case::of_a_pattern_without_use(Kind::Correctness, finding(Kind::Correctness, Some("muted")), Answer::Unknown)]
+    #[case::a_smell_that_nobody_knows_more_of(Kind::LongMethod, Ok(None), Answer::NotThere)]
+    #[case::which_pattern_is_not_known(Kind::Correctness, Ok(None), Answer::Unknown)]
+    #[case::unreadable(Kind::Correctness, unreadable(), Answer::Unknown)]
+    #[case::unreadable_smell(Kind::LongMethod, unreadable(), Answer::Unknown)]
+    fn what_cannot_be_read_is_not_taken_for_gone(
+        #[case] kind: Kind,
+        #[case] reported: Result<Option<Finding>, StoreError>,
+        #[case] expected: Answer,
+    ) {
+        let mut recheck = Recheck::new("", Arc::new(Knows("known")));
+        let file = ("a.py", || Some(b"x = 1\n".to_vec()));
+        assert_eq!(recheck.ask(file, kind, (LineRange::new(1, 1), 1), || reported), expected);
     }
 }

@@ -94,7 +94,7 @@ impl Bench {
             .collect();
         let counts = FindingCounts::of(&findings);
         let coverage = Coverage { files_total: 1, files_covered: 1, files, ..Coverage::default() };
-        let outcome = Outcome {
+        let mut outcome = Outcome {
             status,
             summary: summary(status, &counts, &coverage),
             findings,
@@ -106,7 +106,7 @@ impl Bench {
             cancel: None,
             spent: Default::default(),
         };
-        self.runner.conclude(&run_id, outcome, PhaseTimings::default()).expect("concluded");
+        self.runner.conclude(&run_id, &mut outcome, PhaseTimings::default()).expect("concluded");
         store.output(&run_id).expect("readable").expect("an output")
     }
 

@@ -35,6 +35,7 @@ impl Runner {
             created_at: now,
             updated_at: now,
             source: request.source,
+            private: !self.settings.learning.enabled,
             findings: request.findings.clone(),
             left_out: Vec::new(),
             run_id: run.run_id,

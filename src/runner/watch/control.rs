@@ -44,7 +44,10 @@ impl Runner {
             watcher => return Ok(watcher),
         }
         let root = self.repo.root();
-        let arguments = ["watch", "--detached"];
+        let mut arguments = vec!["watch", "--detached"];
+        if self.settings.learning.is_refused_by_flag() {
+            arguments.push("--no-learning");
+        }
         let mut child = process::ourselves(&self.repo, &self.paths, &root, &arguments, Stdio::null(), LOG)?;
         let give_up = Instant::now() + PATIENCE;
         let watcher = loop {

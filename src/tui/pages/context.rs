@@ -1,4 +1,5 @@
-//! The page of a run's context: how much of the budget the first request took, what was sent in it, what was left out.
+//! The page of a run's context: the list of `revdeck context`, rules, what was learned, the change, the code around it, with
+//! how much of the budget each takes, and what was left out.
 //!
 //! Invariants: a column that has no room is left away, the least important first; where and why are wrapped, never cut.
 
@@ -58,6 +59,14 @@ pub fn context(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
             };
             doc.field("left out", NAMES, Role::Normal, &said, width);
             list(app, &format!("{sections} sent"), &context.sections, width, doc);
+            if !context.patterns.is_empty() {
+                doc.blank();
+                let title = text::count(context.patterns.len(), "learned pattern");
+                doc.push(Line::of(Role::Title, &format!("{title} told")));
+                for pattern in &context.patterns {
+                    doc.paragraph(Role::Normal, pattern, width);
+                }
+            }
         }
         Portion::LeftOut => {
             doc.field("sent", NAMES, Role::Normal, &format!("{sections}{shows}"), width);
@@ -118,7 +127,7 @@ impl Part {
     fn of(kind: &str) -> Self {
         match kind {
             "task" | "diff" | "focus" => Self::Change,
-            "rules" | "documentation" | "overview" => Self::Project,
+            "rules" | "patterns" | "documentation" | "overview" => Self::Project,
             _ => Self::Code,
         }
     }

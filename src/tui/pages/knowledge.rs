@@ -6,10 +6,10 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{NAMES, kind_words};
 use crate::domain::{Kind, Time, text};
-use crate::knowledge::base;
+use crate::knowledge::figures::Figures;
 use crate::knowledge::form::Form;
 use crate::knowledge::pattern::{EditKind, Evidence, Month, Origin, Pattern, Stance};
-use crate::knowledge::rank::Inclusion;
+use crate::knowledge::rank::{Inclusion, State};
 use crate::knowledge::words;
 use crate::report::figures::{percent, spark, thousands};
 use crate::tui::app::App;
@@ -105,51 +105,37 @@ fn off(width: usize, doc: &mut Doc) {
 
 /// How the patterns of a language stand.
 fn language(app: &App, shelf: &Shelf, width: usize, doc: &mut Doc) {
-    let all = || shelf.patterns.iter();
-    let number = |passes: &dyn Fn(&Known) -> bool| all().filter(|known| passes(known)).count();
+    let mut figures = Figures::default();
+    for known in &shelf.patterns {
+        figures.add(&known.pattern, &known.standing);
+    }
     doc.push(
         Line::of(Role::Strong, shelf.language.name())
-            .and(Role::Muted, &format!("   {}", text::count(shelf.patterns.len(), "pattern"))),
+            .and(Role::Muted, &format!("   {}", text::count(figures.patterns, "pattern"))),
     );
     doc.blank();
-    let stance = |stance| number(&|known: &Known| known.pattern.stance == stance);
-    let origin = |origin| number(&|known: &Known| known.pattern.origin == origin);
-    let used = number(&|known| !known.pattern.muted && known.standing.inclusion.is_used());
-    let watched = number(&|known| !known.pattern.muted && known.standing.inclusion == Inclusion::Watched);
-    let muted = number(&|known| known.pattern.muted);
     let dot = format!(" {} ", app.glyphs.dot);
-    let stances = [(stance(Stance::Mistake), "mistake"), (stance(Stance::FalseAlarm), "false alarm")];
+    let stances = [(figures.mistakes, "mistake"), (figures.false_alarms, "false alarm")];
     let told = stances.iter().filter(|(n, _)| *n > 0).map(|(n, what)| text::count(*n, what));
     doc.field("holds", NAMES, Role::Normal, &told.collect::<Vec<_>>().join(&dot), width);
-    let mut field = |name: &str, facts: Vec<(usize, &str)>| {
+    let mut field = |name: &str, facts: [(usize, &str); 3]| {
         let facts: Vec<String> =
             facts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", thousands(*n as u64))).collect();
         if !facts.is_empty() {
             doc.field(name, NAMES, Role::Normal, &facts.join(&dot), width);
         }
     };
-    field("state", vec![(used, "used"), (watched, "watched"), (muted, "muted")]);
+    let states = [(figures.used, State::Used), (figures.watched, State::Watched), (figures.muted, State::Muted)];
+    field("state", states.map(|(n, state)| (n, state.words())));
     field(
         "origin",
-        vec![
-            (origin(Origin::Learned), "learned here"),
-            (origin(Origin::Base), "came with revdeck"),
-            (origin(Origin::Imported), "imported"),
-        ],
+        [(figures.learned, "learned here"), (figures.base, "came with revdeck"), (figures.imported, "imported")],
     );
-    let (successes, failures) =
-        all().map(|known| known.pattern.count()).fold((0_u64, 0_u64), |(right, wrong), count| {
-            (right + u64::from(count.successes), wrong + u64::from(count.failures))
-        });
-    if successes + failures > 0 {
-        let (share, bound) = (
-            successes as f64 / (successes + failures) as f64,
-            crate::domain::wilson(successes as f64, (successes + failures) as f64),
-        );
-        rate(app, (successes, failures), Some(share), Some(bound), width, doc);
+    if let (share @ Some(_), bound) = figures.rates() {
+        rate(app, (figures.successes, figures.failures), share, bound, width, doc);
     }
     let mut months = std::collections::BTreeMap::<String, Month>::new();
-    for (month, counted) in all().flat_map(|known| &known.pattern.months) {
+    for (month, counted) in shelf.patterns.iter().flat_map(|known| &known.pattern.months) {
         let sum = months.entry(month.clone()).or_default();
         sum.successes = sum.successes.saturating_add(counted.successes);
         sum.failures = sum.failures.saturating_add(counted.failures);
@@ -159,6 +145,7 @@ fn language(app: &App, shelf: &Shelf, width: usize, doc: &mut Doc) {
 
 fn pattern(app: &App, library: &Library, known: &Known, width: usize, doc: &mut Doc) {
     let (pattern, standing) = (&known.pattern, &known.standing);
+    let state = standing.state(pattern);
     let dot = format!(" {} ", app.glyphs.dot);
     let (sign, role) = (app.glyphs.stance(pattern.stance), Role::of_stance(pattern.stance));
     let stance = match pattern.stance {
@@ -170,7 +157,7 @@ fn pattern(app: &App, library: &Library, known: &Known, width: usize, doc: &mut 
         Line::of(role, &format!("{sign} {stance}"))
             .and(Role::Faint, "   ")
             .and(Role::Muted, &facts)
-            .tail(state_role(known), state(known)),
+            .tail(state_role(state), state.words()),
     );
     doc.blank();
     for line in super::super::doc::wrap(&text::one_line(&headline(pattern)), width) {
@@ -184,14 +171,7 @@ fn pattern(app: &App, library: &Library, known: &Known, width: usize, doc: &mut 
     }
     doc.heading("How it does", "");
     let count = pattern.count();
-    let origins = pattern.counts.keys().filter(|origin| *origin != base::ORIGIN).count();
-    let times = text::count(known.seen() as usize, "time");
-    let seen = match origins {
-        0 => "not yet: it came with revdeck".to_owned(),
-        1 => times,
-        _ => format!("{times} by {}", text::count(origins, "origin")),
-    };
-    doc.field("seen", NAMES, Role::Normal, &seen, width);
+    doc.field("seen", NAMES, Role::Normal, &words::seen(pattern), width);
     rate(app, (count.successes.into(), count.failures.into()), standing.success_rate, standing.at_least, width, doc);
     over_time(app, &pattern.months, width, doc);
     doc.field("confidence", NAMES, Role::Normal, &format!("{:.2}{dot}{}", standing.confidence, why(known)), width);
@@ -261,22 +241,12 @@ fn headline(pattern: &Pattern) -> Cow<'_, str> {
     }
 }
 
-/// What becomes of it, in a word or two.
-fn state(known: &Known) -> &'static str {
-    match known.standing.inclusion {
-        _ if known.pattern.muted => "muted",
-        Inclusion::Now | Inclusion::AfterThree => "used",
-        Inclusion::Watched => "watched",
-        Inclusion::No => "not used",
-    }
-}
-
-fn state_role(known: &Known) -> Role {
-    match known.standing.inclusion {
-        _ if known.pattern.muted => Role::Warn,
-        Inclusion::Now | Inclusion::AfterThree => Role::Good,
-        Inclusion::Watched => Role::Accent,
-        Inclusion::No => Role::Muted,
+fn state_role(state: State) -> Role {
+    match state {
+        State::Muted => Role::Warn,
+        State::Used => Role::Good,
+        State::Watched => Role::Accent,
+        State::NotUsed => Role::Muted,
     }
 }
 
@@ -284,7 +254,9 @@ fn why(known: &Known) -> &'static str {
     match known.standing.inclusion {
         _ if known.pattern.muted => "muted: not used",
         Inclusion::Now => "used from 0.85 on",
+        Inclusion::AfterThree if known.pattern.evidence == Evidence::Curated => "used from 0.65 on: curated",
         Inclusion::AfterThree => "used from 0.65 on after three times",
+        Inclusion::Watched if known.pattern.evidence == Evidence::Curated => "watched; used from 0.65 on: curated",
         Inclusion::Watched => "watched; used from 0.85, or 0.65 after three times",
         Inclusion::No => "not used below 0.45",
     }

@@ -320,7 +320,12 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
         }
         RunEvent::Surrounded { context } => {
             let sections = text::count(context.sections.len(), "section");
-            ("context", Role::Muted, format!("{sections}, {} of {} tokens", context.total_tokens, context.budget))
+            let patterns = match context.patterns.len() {
+                0 => String::new(),
+                count => format!(", {}", text::count(count, "learned pattern")),
+            };
+            let (tokens, budget) = (context.total_tokens, context.budget);
+            ("context", Role::Muted, format!("{sections}, {tokens} of {budget} tokens{patterns}"))
         }
         RunEvent::Waiting { reason, wait_ms, .. } => {
             ("waiting", Role::Warn, format!("{reason}, {} s", wait_ms.div_ceil(1000)))

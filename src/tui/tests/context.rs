@@ -125,6 +125,24 @@ fn a_context_that_comes_while_one_looks_is_shown_and_what_is_shown_stays() {
     assert!(shown(&app).contains("600 pieces left out"), "{}", shown(&app));
 }
 
+#[test]
+fn what_was_learned_and_told_stands_behind_what_was_sent() {
+    let mut desk = Desk::of(&[Fate::Receiving]);
+    let mut app = desk.context(160, 48);
+    assert!(!shown(&app).contains("learned"), "{}", shown(&app));
+    let mut context = app.surroundings().expect("a context").clone();
+    context.patterns = vec!["python: compare with None by `is`".to_owned(), "java: close what was opened".to_owned()];
+    let mut journal = desk.store.journal(&desk.written[0].1.run).expect("a journal");
+    journal.append(now(), RunEvent::Surrounded { context: Box::new(context) }).expect("written");
+    desk.refresh(&mut app);
+    let page = shown(&app);
+    let (heading, list) = (page.find("2 learned patterns told"), page.find("sections sent"));
+    assert!(heading > list && list.is_some(), "{page}");
+    assert!(page.contains("python: compare with None by `is`\njava: close"), "{page}");
+    desk.press(&mut app, "s");
+    assert!(!shown(&app).contains("learned"), "they are nothing that was left out");
+}
+
 fn entry(path: &str, kind: &str, reason: &str) -> Surrounding {
     Surrounding {
         path: path.to_owned(),
@@ -193,6 +211,7 @@ fn hostile_words_reach_the_screen_as_words() {
     let context = Surroundings {
         compression: evil.into(),
         notes: vec![evil.into()],
+        patterns: vec![evil.into()],
         sections: vec![entry(evil, evil, evil), entry("", evil, evil)],
         left_out: vec![entry(&evil.repeat(40), evil, &evil.repeat(40))],
         ..Surroundings::default()

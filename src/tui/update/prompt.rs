@@ -7,16 +7,12 @@ use super::super::keymap::Action;
 use super::super::knowledge::{self as patterns, Existing, Order};
 use super::super::message::Command;
 use super::{close, data, keys, triage};
-use crate::domain::Scope;
-
-/// Reasons offered before anybody gave one.
-pub const COMMON_REASONS: [&str; 5] =
-    ["false positive", "intended", "not worth the change", "generated or vendored code", "fixed elsewhere"];
+use crate::domain::{Disposition, Scope};
 
 /// What a dismissal offers: reasons given in this session, then the common ones.
 pub fn reasons(app: &App) -> Vec<String> {
     let mut all: Vec<String> = app.decisions.reasons.iter().take(4).cloned().collect();
-    for reason in COMMON_REASONS {
+    for reason in Disposition::REASONS {
         if !all.iter().any(|known| known == reason) {
             all.push(reason.to_owned());
         }

@@ -88,6 +88,8 @@ fn a_tree_made_to_explode_costs_a_bounded_amount() {
         id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     }
     let commit = test.git(&["commit-tree", &id, "-m", "bomb"]).trim().to_owned();
+    let files = open(&test).tree_files(&commit).expect("files");
+    assert!(!files.is_empty() && files.len() <= 1_000_000, "{}", files.len());
     let listing = open(&test).listing(&commit).expect("a listing");
     assert!(!listing.complete && listing.entries.len() <= 1_000_000, "{}", listing.entries.len());
 }

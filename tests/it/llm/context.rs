@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use revdeck::config::Paths;
+use revdeck::config::{Paths, PromptName};
 use revdeck::context::index::{Index, Reach};
-use revdeck::domain::{RunEvent, RunId, RunStatus, Surroundings};
+use revdeck::context::tokens::count;
+use revdeck::domain::{Encoding, RunEvent, RunId, RunStatus, Surrounding, Surroundings};
 use revdeck::git::Repo;
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::server::{Model, calls};
 use super::{finish, settings};
@@ -15,6 +16,8 @@ use crate::runner::place::{Place, gone, signal, wait_for};
 
 /// A key of the right shape that nobody ever held, in two parts: whole it would alarm every scanner.
 const AWS: &str = concat!("AKI", "AQ3EGRVZ7TNWLXJ5D");
+/// How the reason ends of what the first request does not have yet.
+const LATER: &str = ", with a later request";
 /// Code of a file that does not change, and calls what does.
 const CALLER: &str = "sum(prices.lookup_price(item) for item in items)";
 
@@ -70,6 +73,16 @@ fn is_whole(place: &Place, run: &RunId) -> bool {
     index.is_some_and(|index| index.reach() == Reach::Whole)
 }
 
+/// The texts of what a command printed or a journal keeps that stand before the code: rules, patterns, the change.
+fn is_front(kind: &str) -> bool {
+    matches!(kind, "rules" | "patterns" | "diff")
+}
+
+/// Tokens of what stands before the code.
+fn front(context: &Surroundings) -> u32 {
+    context.sections.iter().filter(|section| is_front(&section.kind)).map(|section| section.tokens).sum()
+}
+
 /// Whether anything is said of an index.
 fn speaks_of_an_index(context: &Surroundings) -> bool {
     context.notes.iter().any(|note| note.contains("index"))
@@ -94,7 +107,12 @@ fn the_first_request_has_a_caller_of_the_changed_function_from_a_file_that_did_n
     let section = context.sections.iter().find(|section| section.path == "src/store.py").expect("the caller");
     assert!(section.start_line <= 8 && section.end_line >= 8 && section.tokens > 0 && !section.reason.is_empty());
     assert!(context.sections.iter().all(|section| section.path != "src/price.py"));
-    assert!(context.total_tokens > 0 && context.total_tokens <= context.budget && context.budget == 8_000);
+    let [change] = &context.sections.iter().filter(|section| is_front(&section.kind)).collect::<Vec<_>>()[..] else {
+        panic!("the change and the code around it: {context:#?}")
+    };
+    assert_eq!((change.kind.as_str(), change.reason.as_str()), ("diff", "the change of src/price.py"));
+    assert!(context.total_tokens > change.tokens && context.total_tokens <= context.budget);
+    assert!(context.budget.abs_diff(8_000 + change.tokens) < 3, "{} of code and the change", context.budget);
     assert!(!json!(events).to_string().contains(AWS));
 }
 
@@ -106,11 +124,29 @@ fn it_can_be_switched_off() {
     let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     let task = task(&model, 0);
     assert!(task.contains("<context>\nnone\n</context>") && !task.contains(CALLER), "{task}");
-    assert_eq!(told(&place, &run), []);
+    let context = told(&place, &run).remove(0);
+    let kinds: Vec<&str> = context.sections.iter().map(|section| section.kind.as_str()).collect();
+    assert_eq!(kinds, ["diff"], "{context:#?}");
+    assert_eq!(context.notes, ["it is told nothing of the code around the change"]);
+    assert_eq!((context.total_tokens, context.left_out_total), (context.budget, 0));
     assert_eq!(place.run(&run).status, RunStatus::Completed);
 }
 
-/// A function that is changed in the worktree, 40 files that call it, and rules of the house.
+#[test]
+fn without_code_around_the_change_the_journal_tells_of_what_was_learned() {
+    let place = Place::new();
+    place.test.write("odd.py", "def odd(value):\n    return value == None\n");
+    let model = Model::start(vec![calls(&[finish()])]);
+    settings(&place, &model, "[context]\ntokens = 0");
+    let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
+    let [context] = &told(&place, &run)[..] else { panic!("told once") };
+    let kinds: Vec<&str> = context.sections.iter().map(|section| section.kind.as_str()).collect();
+    assert_eq!(kinds, ["patterns", "diff"], "{context:?}");
+    assert!(context.patterns[0].contains("compare with None by `is`"), "{context:?}");
+    assert!(task(&model, 0).contains(&context.patterns[0]));
+}
+
+/// A function that is changed in the worktree, 40 files that call it, rules and a constitution.
 fn users() -> Place {
     let place = Place::new();
     let lines = |call: &str| -> String { (0..60).map(|line| format!("    {call}({line}, {line} + 1)\n")).collect() };
@@ -119,6 +155,7 @@ fn users() -> Place {
         place.test.write(&format!("src/user_{number}.py"), format!("def user_{number}():\n{}", lines("base")));
     }
     place.test.write("AGENTS.md", "# Rules\n\nSteps are never repeated.\n");
+    place.test.write("CONSTITUTION.md", "# Articles\n\nNo step without an end.\n");
     place.test.write("other/AGENTS.md", "# Rules\n\nNone.\n");
     place.test.commit("base");
     place.test.write("src/base.py", format!("def base(a, b, c):\n{}", lines("other_step")));
@@ -135,7 +172,8 @@ fn a_small_window_is_not_overrun() {
     settings(&place, &model, &format!("[window]\nmax_tokens = {WINDOW}"));
     let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     let context = told(&place, &run).remove(0);
-    assert!(context.total_tokens > 0 && u64::from(context.budget) <= WINDOW / 5, "{context:?}");
+    let around = context.budget - front(&context);
+    assert!(u64::from(around) <= WINDOW / 5 + 2 && context.total_tokens > front(&context), "{context:?}");
     assert!(context.total_tokens <= context.budget && context.left_out_total > 0);
     let asked = place.events(&run).into_iter().filter_map(|event| match event {
         RunEvent::TurnAsked { window, .. } => Some(window.tokens),
@@ -228,37 +266,139 @@ fn an_index_that_cannot_be_made_costs_the_review_nothing() {
     assert!(task(&model, 0).contains(CALLER));
 }
 
+/// What is asked of the command, as JSON.
+fn printed(place: &Place, more: &[&str]) -> Value {
+    let printed = place.revdeck(&[&["context", "worktree", "--reviewer", "m", "--format", "json"], more].concat());
+    serde_json::from_str(&printed).expect("JSON")
+}
+
+/// [`users`] with a change in which stands what is known to be a mistake.
+fn taught_users() -> Place {
+    let place = users();
+    let base = std::fs::read_to_string(place.test.repo().join("src/base.py")).expect("a file");
+    place.test.write("src/base.py", format!("{base}    if c == None:\n        return 0\n"));
+    place
+}
+
 #[test]
-fn what_the_command_prints_is_what_is_sent() {
+fn what_is_sent_is_what_the_command_prints_and_the_journal_lists() {
     for window in [12_000, 60_000] {
-        let place = users();
+        let place = taught_users();
         let model = Model::start(vec![calls(&[finish()])]);
         settings(&place, &model, &format!("[window]\nmax_tokens = {window}"));
         let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
         let (task, context) = (task(&model, 0), told(&place, &run).remove(0));
-        let printed = place.revdeck(&["context", "worktree", "--reviewer", "m", "--format", "json"]);
-        let printed: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+        let printed = printed(&place, &[]);
         let sections = printed["sections"].as_array().expect("sections");
-        for section in sections {
-            let text = section["text"].as_str().expect("a text");
-            assert!(task.contains(text.trim_end()), "{window}: not sent: {text}");
-        }
-        let is_front = |section: &&serde_json::Value| {
-            let place = (&section["path"], section["kind"].as_str());
-            place.0.is_null() && matches!(place.1, Some("rules" | "diff"))
-        };
-        let kinds: Vec<_> = sections.iter().filter(is_front).map(|section| &section["kind"]).collect();
-        assert_eq!((kinds[0], kinds[1]), (&json!("rules"), &json!("diff")), "{window}");
-        let places = sections.iter().filter(|section| !is_front(section));
-        let places =
-            places.map(|section| json!([section["path"].as_str().unwrap_or(""), section["kind"], section["tokens"]]));
-        let sent = context.sections.iter().map(|section| json!([section.path, section.kind, section.tokens]));
-        assert_eq!(places.collect::<Vec<_>>(), sent.collect::<Vec<_>>(), "{window}");
-        let front: u64 = sections.iter().filter(is_front).filter_map(|section| section["tokens"].as_u64()).sum();
-        let whole = printed["budget"].as_u64().expect("a budget");
-        assert!(whole.abs_diff(front + u64::from(context.budget)) < 5, "{whole} of {front} and {}", context.budget);
-        let kinds: Vec<&str> = context.sections.iter().map(|section| section.kind.as_str()).collect();
+        let kinds: Vec<&str> = sections.iter().filter_map(|section| section["kind"].as_str()).collect();
+        assert_eq!(kinds[..4], ["rules", "rules", "patterns", "diff"], "{window}");
         assert!(kinds.contains(&"overview") && kinds.contains(&"documentation"), "{kinds:?}");
+
+        // What is printed was sent, and what was sent besides is the words of the prompt.
+        let mut rest = task;
+        for section in sections.iter().filter(|section| !section["reason"].to_string().contains(LATER)) {
+            let text = section["text"].as_str().expect("a text").trim_end();
+            assert_eq!(rest.matches(text).count(), 1, "{window}: {text}");
+            rest = rest.replacen(text, "", 1);
+        }
+        let later = rest.rsplit("Still to come: ").next().expect("the end").trim().to_owned();
+        let scope = "the uncommitted changes of the working tree";
+        let values = [("scope", scope), ("known", "none"), ("later", &later)];
+        let template = values.iter().fold(PromptName::Task.text().to_owned(), |text, (name, value)| {
+            text.replace(&format!("{{{{{name}}}}}"), value)
+        });
+        let template = ["rules", "patterns", "diff", "context"]
+            .iter()
+            .fold(template, |text, name| text.replace(&format!("{{{{{name}}}}}"), ""));
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words(&rest), words(&template), "{window}");
+
+        // The journal has the same list.
+        let of_command = sections.iter().map(|section| {
+            let line = |name: &str| section[name].as_u64().unwrap_or(0);
+            let path = section["path"].as_str().unwrap_or("");
+            json!([path, line("start_line"), line("end_line"), section["kind"], section["tokens"], section["reason"]])
+        });
+        let of_journal = context.sections.iter().map(|section| {
+            let Surrounding { path, start_line, end_line, kind, tokens, reason, .. } = section;
+            json!([path, start_line, end_line, kind, tokens, reason])
+        });
+        assert_eq!(of_command.collect::<Vec<_>>(), of_journal.collect::<Vec<_>>(), "{window}");
+        let learned = sections[2]["text"].as_str().expect("a text");
+        assert!(!context.patterns.is_empty() && context.patterns.iter().all(|pattern| learned.contains(pattern)));
+        assert_eq!(context.patterns.len(), learned.matches("\n- ").count());
+        let figures = ["total_tokens", "budget", "excluded_count"].map(|name| printed[name].as_u64());
+        let kept = [context.total_tokens, context.budget, context.left_out_total];
+        assert_eq!(figures, kept.map(|figure| Some(u64::from(figure))), "{window}");
+        assert!(context.notes[0].contains("no review has indexed this repository yet"), "{:?}", context.notes);
         assert!(context.total_tokens <= context.budget);
     }
+}
+
+#[test]
+fn under_a_budget_the_same_is_told_and_never_more_than_that() {
+    let place = taught_users();
+    let model = Model::start(Vec::new());
+    settings(&place, &model, "");
+    let task = "Steps are counted in src/user_1.py. ".repeat(40);
+    let texts = |context: &Value| -> Vec<Value> {
+        let sections = context["sections"].as_array().expect("sections").iter();
+        let front = sections.filter(|section| section["kind"].as_str().is_some_and(is_front));
+        front.map(|section| json!([section["kind"], section["text"], section["reason"]])).collect()
+    };
+    let review = texts(&printed(&place, &[]));
+    assert_eq!(review.len(), 4, "{review:#?}");
+    for budget in [200, 250, 333, 500, 800, 1_300, 2_500, 6_000, 20_000] {
+        let asked = budget.to_string();
+        for more in [&["--budget", &asked][..], &["--budget", &asked, "--task", &task]] {
+            let context = printed(&place, more);
+            let tokens = context["total_tokens"].as_u64().expect("tokens");
+            assert!(tokens > 0 && tokens <= budget && context["budget"] == budget, "{tokens} of {budget}");
+            let all: String = context["sections"]
+                .as_array()
+                .expect("sections")
+                .iter()
+                .filter_map(|section| section["text"].as_str())
+                .collect();
+            assert_eq!(tokens, count(Encoding::O200kBase, &all) as u64, "counted as it is sent");
+            let is_whole = texts(&context) == review;
+            assert_eq!(is_whole, budget >= 6_000, "{budget}: {:#?}", texts(&context));
+        }
+    }
+}
+
+#[test]
+fn what_comes_with_later_requests_is_listed_as_that() {
+    let place = users();
+    for number in 0..30 {
+        let path = format!("src/user_{number}.py");
+        let text = std::fs::read_to_string(place.test.repo().join(&path)).expect("a file");
+        place.test.write(&path, text.replace("base(", "base_of("));
+    }
+    let model = Model::start(vec![calls(&[finish()])]);
+    settings(&place, &model, "[window]\nmax_tokens = 14000\n[context]\ntokens = 0");
+    let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
+    let (task, context) = (task(&model, 0), told(&place, &run).remove(0));
+    let parts: Vec<_> = context.sections.iter().filter(|section| section.kind == "diff").collect();
+    let first = parts.iter().take_while(|part| !part.reason.ends_with(LATER)).count();
+    assert!(first > 0 && first < parts.len() && parts[first..].iter().all(|part| part.reason.ends_with(LATER)));
+    assert_eq!(task.matches("\n### ").count(), first, "{task}");
+    assert!(task.contains(&format!("{} more parts of the diff", parts.len() - first)), "{task}");
+}
+
+#[test]
+fn the_command_reads_what_is_new_since_another_tree_was_indexed_and_says_when_none_was() {
+    let place = shop();
+    let model = Model::start(vec![calls(&[("find_symbol", json!({ "name": "lookup_price" }))]), calls(&[finish()])]);
+    settings(&place, &model, "");
+    let notes = |place: &Place| printed(place, &[])["notes"].to_string();
+    assert!(notes(&place).contains("no review has indexed this repository yet"), "{}", notes(&place));
+    model.hold_after(0);
+    let run = place.review(&["--reviewer", "m", "--worktree"]);
+    wait_for("the index", || is_whole(&place, &run).then_some(()));
+    model.let_go();
+    assert_eq!(place.ended(&run).status, RunStatus::Completed);
+    place.test.write("src/other.py", "def other():\n    return 1\n");
+    // On a busy machine a moment is not enough, and what it has read is kept for the next one.
+    wait_for("what is new", || (!notes(&place).contains("index")).then_some(()));
 }

@@ -1,6 +1,7 @@
 //! One bad run is in nobody's way: unreadable journals and locks, workers that die before they begin.
 
 use revdeck::domain::{ErrorClass, RunId, RunRecord, RunStatus};
+use rstest::rstest;
 
 use super::place::{Place, wait_for};
 
@@ -97,6 +98,27 @@ fn a_run_is_reviewed_although_its_worktree_is_gone_or_something_else() {
             before = run;
         }
     }
+}
+
+/// What git says while a push is not accepted yet looks the same, but for one variable more.
+#[rstest]
+#[case::kept_elsewhere(false, RunStatus::Completed)]
+#[case::of_a_push(true, RunStatus::Failed)]
+fn a_worker_finds_objects_that_its_starter_keeps_elsewhere(#[case] is_push: bool, #[case] expected: RunStatus) {
+    let place = Place::new();
+    place.commit_modules("one", 1);
+    let (git_dir, objects) = (place.test.repo().join(".git"), place.test.home().with_file_name("objects"));
+    std::fs::rename(git_dir.join("objects"), &objects).expect("moved");
+    std::fs::create_dir(git_dir.join("objects")).expect("a folder");
+    place.test.write("two.py", "x = 1\n");
+    let mut command = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
+    command.args(["review", "--worktree", "--wait"]).env("GIT_DIR", ".git").env("GIT_OBJECT_DIRECTORY", "../objects");
+    if is_push {
+        command.env("GIT_QUARANTINE_PATH", &objects);
+    }
+    command.output().expect("revdeck starts");
+    let run = place.runs().pop().expect("a run");
+    assert_eq!(run.status, expected, "{run:?}");
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn any_change_is_told_whole() {
 
 fn rules(test: &TestEnvironment, changed: &[&str], budget: u64) -> Option<HouseRules> {
     let (repo, snapshot) = snapshot(test, "worktree");
-    let documents = house_documents(&repo, &snapshot.snapshot_commit).expect("the documents");
+    let documents = house_documents(&repo.listing(&snapshot.snapshot_commit).expect("a listing"));
     house_rules(&repo, &snapshot.snapshot_commit, changed, &documents, budget, &tokens, Mask::On)
 }
 

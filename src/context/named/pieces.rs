@@ -1,0 +1,123 @@
+//! What is sent of that which a task names: of a file its best passage, of a declaration all of it, of a long one its head.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::{Mention, Named};
+use crate::context::chunk::{ChunkKind, Declaration, MOST_TOKENS};
+use crate::context::pack::{Because, Count, Need, Piece, SectionKind, best_of_files};
+use crate::context::retrieve::document::Document;
+use crate::context::retrieve::task::Task;
+use crate::context::retrieve::words::Vocabulary;
+use crate::context::retrieve::{RankedFile, SourceFile};
+use crate::context::telling::Telling;
+use crate::context::text::lines_of;
+use crate::domain::LineRange;
+use crate::provider::builtin::facts::is_test_path;
+
+/// What is named has a score above that of what is likely; how far above, its file's probability says.
+const LEAST_SCORE: f32 = 0.9;
+
+/// Marks the best passage of each file that is named by its path.
+pub fn mark_files(pieces: &mut [Piece], named: &Named<'_>) {
+    for at in best_of_files(pieces, &|piece| named.files.contains(&piece.path)) {
+        let piece = &mut pieces[at];
+        // What must be there is there in any case.
+        piece.need = piece.need.min(Need::Named);
+        piece.score = score(piece.score).max(piece.score);
+        piece.because = because(&piece.because);
+    }
+}
+
+/// The declarations that are named, of files that are ranked or in focus: what a change touches, its diff tells.
+pub fn declarations(
+    named: &Named<'_>,
+    task: &Task,
+    (ranked, files): (&[RankedFile], &[SourceFile]),
+    telling: &Telling<'_>,
+    because_of: &dyn Fn(&RankedFile) -> Because,
+    (vocabulary, count): (&Vocabulary, Count<'_>),
+) -> Vec<Piece> {
+    let changed: HashSet<&str> = task.given.iter().map(|given| given.path.as_str()).collect();
+    let mut pieces = Vec::new();
+    for (path, mentions) in named.declaring.iter().filter(|(path, _)| !changed.contains(path.as_str())) {
+        let Some(file) = files.iter().find(|file| file.path == *path) else { continue };
+        let known = ranked.iter().find(|file| file.path == *path);
+        // Nobody asks for it: a file that may not be sent, or beyond those that are ranked.
+        if known.is_none() && !task.focus.iter().any(|focus| focus.path == *path) {
+            continue;
+        }
+        let told = known.map_or_else(|| telling.told(file), |known| known.told.clone());
+        let text_of = |lines: LineRange| -> String {
+            let numbers = file.document.passages.iter().enumerate();
+            let overlapping = numbers.filter(|(_, place)| lines.overlaps(LineRange::new(place.start + 1, place.end)));
+            overlapping.map(|(number, place)| lines_of(told.texts.get(number), place.start + 1, lines)).collect()
+        };
+        let declared = telling.declarations(path, &file.blob);
+        let because = because(&known.map(because_of).unwrap_or_default());
+        for mention in mentions {
+            for (kind, lines, head) in places(*mention, &declared, &file.document, vocabulary) {
+                let (mut lines, mut text) = (lines, text_of(lines));
+                if count(&text) as u32 > MOST_TOKENS {
+                    (lines, text) = (head, text_of(head));
+                }
+                pieces.push(Piece {
+                    path: path.clone(),
+                    lines: Some(lines),
+                    kind: if is_test_path(path) { SectionKind::Test } else { kind },
+                    text: text.into(),
+                    tokens: None,
+                    need: Need::Named,
+                    score: score(known.map_or(1.0, |known| known.probability)),
+                    worth: 0.0,
+                    first: 0.0,
+                    because: Arc::clone(&because),
+                });
+            }
+        }
+    }
+    pieces
+}
+
+fn score(probability: f32) -> f32 {
+    LEAST_SCORE + (1.0 - LEAST_SCORE) * probability
+}
+
+fn because(of: &Because) -> Arc<Because> {
+    let reason = if of.reason.is_empty() { String::new() } else { format!("; {}", of.reason) };
+    Arc::new(Because { factors: of.factors.clone(), reason: format!("the task names it{reason}") })
+}
+
+/// Where a file declares a name: what it is, its lines and its head. By its syntax tree, else by the looks of it.
+fn places(
+    mention: Mention<'_>,
+    declared: &[Declaration],
+    document: &Document,
+    vocabulary: &Vocabulary,
+) -> Vec<(SectionKind, LineRange, LineRange)> {
+    let mut found: Vec<&Declaration> = declared.iter().filter(|known| known.name == mention.name).collect();
+    if found.iter().any(|known| known.scope == mention.owner) {
+        found.retain(|known| mention.owner.is_empty() || known.scope == mention.owner);
+    }
+    if !found.is_empty() {
+        return found.into_iter().map(|known| (kind(known.kind), known.lines, known.head)).collect();
+    }
+    let word = vocabulary.known(mention.name);
+    let lines = document.declared.iter().filter(|(_, name)| Some(*name) == word).map(|(line, _)| *line);
+    let passage = |line: u32| {
+        let at = document.passages.partition_point(|place| place.end <= line);
+        let place = document.passages.get(at)?;
+        let lines = LineRange::new(place.start + 1, place.end);
+        Some((SectionKind::Window, lines, lines))
+    };
+    lines.filter_map(passage).collect()
+}
+
+fn kind(kind: ChunkKind) -> SectionKind {
+    match kind {
+        ChunkKind::Function => SectionKind::Function,
+        ChunkKind::Class | ChunkKind::Interface | ChunkKind::Type => SectionKind::Type,
+        ChunkKind::Test => SectionKind::Test,
+        _ => SectionKind::Window,
+    }
+}

@@ -1,0 +1,210 @@
+//! Which pieces are taken.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use super::merge::Taken;
+use super::wholes::{WholeId, Wholes};
+use super::{Declared, Excluded, Need, Piece, Price, SectionKind};
+
+/// Of what is left after the pieces that must be there, what the task names may take the half.
+const NAMED_PART: u32 = 2;
+/// Of what is left then, types may take so much, from 0 to 1.
+const TYPES_PART: f32 = 0.1;
+/// An overview is worth having where so many tokens are left, a summary where so many are.
+const OVERVIEW_ROOM: u32 = 1_000;
+const SUMMARY_ROOM: u32 = 500;
+
+/// What is taken, and of the pieces that are not why.
+pub(super) fn take(
+    pieces: &[Piece],
+    prices: &[Price],
+    declared: Declared<'_>,
+    room: u32,
+) -> (Taken, Vec<(usize, Excluded)>) {
+    let mut taker = Taker { pieces, prices, room, taken: Taken::new(room), excluded: Vec::new() };
+    for at in taker.of(Need::Must) {
+        taker.offer(at, room);
+    }
+    let for_named = taker.taken.used() + taker.left() / NAMED_PART;
+    let mut beyond = Vec::new();
+    for at in taker.by_score(Need::Named) {
+        match taker.taken.try_take(at, &pieces[at], prices[at], for_named) {
+            Err(Excluded::Contained) => taker.excluded.push((at, Excluded::Contained)),
+            Err(_) => beyond.push(at),
+            Ok(()) => {}
+        }
+    }
+    let for_types = taker.taken.used() + (taker.left() as f32 * TYPES_PART) as u32;
+    for at in taker.by_score(Need::Type) {
+        taker.offer(at, for_types.min(room));
+    }
+    beyond.extend(taker.of(Need::Worth));
+    taker.by_worth(&beyond, &mut Wholes::new(pieces, prices, declared, room));
+    taker.fill();
+    let Taker { taken, mut excluded, .. } = taker;
+    // What had no room by itself may have come with its declaration.
+    excluded.retain(|(at, _)| !taken.has_piece(*at));
+    for (at, reason) in &mut excluded {
+        let piece = &pieces[*at];
+        if piece.lines.is_some_and(|lines| taken.missing(&piece.path, lines).is_none()) {
+            *reason = Excluded::Contained;
+        }
+    }
+    (taken, excluded)
+}
+
+struct Taker<'a> {
+    pieces: &'a [Piece],
+    prices: &'a [Price],
+    room: u32,
+    taken: Taken,
+    excluded: Vec<(usize, Excluded)>,
+}
+
+impl Taker<'_> {
+    fn left(&self) -> u32 {
+        self.room - self.taken.used()
+    }
+
+    fn of(&self, need: Need) -> Vec<usize> {
+        (0..self.pieces.len()).filter(|at| self.pieces[*at].need == need).collect()
+    }
+
+    /// The best first.
+    fn by_score(&self, need: Need) -> Vec<usize> {
+        let mut found = self.of(need);
+        found.sort_by(|a, b| self.pieces[*b].score.total_cmp(&self.pieces[*a].score).then(a.cmp(b)));
+        found
+    }
+
+    /// Takes a piece where there is room for it below `most`.
+    fn offer(&mut self, at: usize, most: u32) -> bool {
+        let piece = &self.pieces[at];
+        let taken = self.taken.try_take(at, piece, self.prices[at], most);
+        if let Err(reason) = taken {
+            let is_named = piece.need == Need::Named && reason == Excluded::Budget;
+            self.excluded.push((at, if is_named { Excluded::Named } else { reason }));
+        }
+        taken.is_ok()
+    }
+
+    /// The worth of a piece by token.
+    fn rate(&self, at: usize, is_first: bool) -> f32 {
+        let (piece, price) = (&self.pieces[at], self.prices[at]);
+        let worth = piece.worth + if is_first { piece.first } else { 0.0 };
+        let rate = worth / (price.text + price.head).max(1) as f32;
+        if rate.is_finite() { rate } else { 0.0 }
+    }
+
+    /// Takes pieces, and the rest of declarations of which something is taken, by what they are worth for their tokens.
+    ///
+    /// No score is too low, measured: with a least one of 0.3, as it was once planned, half of the lines are lost, since
+    /// most of what is relevant is not likely to be, each by itself.
+    fn by_worth(&mut self, offered: &[usize], wholes: &mut Wholes<'_>) {
+        let piece = |at: &usize| Offer { rate: self.rate(*at, true), next: Next::Piece { at: *at, is_first: true } };
+        let mut offers: BinaryHeap<Offer> = offered.iter().map(piece).collect();
+        for at in self.taken.numbers().to_vec() {
+            offers.extend(self.around(at, wholes));
+        }
+        let mut sifted = self.room;
+        while let Some(Offer { rate, next }) = offers.pop() {
+            match next {
+                Next::Piece { at, .. } if self.taken.has_piece(at) => {}
+                Next::Piece { at, is_first: true } if self.taken.has(&self.pieces[at].path) => {
+                    offers.push(Offer { rate: self.rate(at, false), next: Next::Piece { at, is_first: false } });
+                }
+                Next::Piece { at, .. } => {
+                    if self.offer(at, self.room) {
+                        offers.extend(self.around(at, wholes));
+                    }
+                }
+                Next::Whole(id) => match wholes.rate(id, &self.taken) {
+                    // Since it was offered, more of it was taken.
+                    Some(now) if now != rate => offers.push(Offer { rate: now, next }),
+                    Some(_) => {
+                        if let Ok((path, lines)) = wholes.complete(id, &mut self.taken, self.room) {
+                            offers.extend(wholes.around(path, lines, &self.taken).into_iter().map(Offer::whole));
+                        }
+                    }
+                    None => {}
+                },
+            }
+            // Most pieces never fit: they are taken out unsorted, each time that the room has halved.
+            let left = self.left();
+            if left < sifted / 2 {
+                sifted = left;
+                offers.retain(|other| {
+                    let Next::Piece { at, .. } = other.next else { return true };
+                    let can_fit = self.prices[at].least() <= left;
+                    if !can_fit && !self.taken.has_piece(at) {
+                        self.offer(at, self.room);
+                    }
+                    can_fit
+                });
+            }
+        }
+    }
+
+    /// The declarations that a piece lies in, as offers.
+    fn around(&self, at: usize, wholes: &mut Wholes<'_>) -> Vec<Offer> {
+        let piece = &self.pieces[at];
+        let Some(lines) = piece.lines else { return Vec::new() };
+        wholes.around(&piece.path, lines, &self.taken).into_iter().map(Offer::whole).collect()
+    }
+
+    /// Takes what is worth having where room is left.
+    fn fill(&mut self) {
+        for at in self.of(Need::Filler) {
+            let needed = match self.pieces[at].kind {
+                SectionKind::Overview => OVERVIEW_ROOM,
+                SectionKind::Summary => SUMMARY_ROOM,
+                _ => 0,
+            };
+            if self.pieces[at].kind == SectionKind::Summary && self.taken.has(&self.pieces[at].path) {
+                self.excluded.push((at, Excluded::Contained));
+                continue;
+            }
+            let has_room = self.left() >= needed;
+            self.offer(at, if has_room { self.room } else { 0 });
+        }
+    }
+}
+
+/// What may be taken next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Piece {
+        at: usize,
+        /// It was rated as the first of its file.
+        is_first: bool,
+    },
+    Whole(WholeId),
+}
+
+#[derive(PartialEq)]
+struct Offer {
+    /// Worth by token.
+    rate: f32,
+    next: Next,
+}
+
+impl Offer {
+    fn whole((id, rate): (WholeId, f32)) -> Self {
+        Self { rate, next: Next::Whole(id) }
+    }
+}
+
+impl Eq for Offer {}
+
+impl Ord for Offer {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rate.total_cmp(&other.rate).then(other.next.cmp(&self.next))
+    }
+}
+
+impl PartialOrd for Offer {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}

@@ -1,0 +1,172 @@
+//! Of the declarations that a change stands in, what its diff does not show: their heads, and the lines nearest to it.
+//!
+//! Invariants: no line that the diff of a review has is told again; the lines together are never more than they may be;
+//! the same change gives the same lines.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::chunk::ChunkKind;
+use super::material::Measure;
+use super::pack::{Count, Need, Piece, SectionKind};
+use super::retrieve::SourceFile;
+use super::retrieve::task::{Given, GivenHunk, old_lines};
+use super::retrieve::told::Texts;
+use super::surroundings::piece;
+use super::telling::Telling;
+use crate::domain::LineRange;
+use crate::git::Hunk;
+
+/// So many hunks are looked at, the largest first; of so many declarations the rest is told.
+const MOST_HUNKS: usize = 32;
+const MOST_DECLARATIONS: usize = 4;
+
+/// Lines that follow each other, and their text.
+type Run = (LineRange, String);
+
+/// What the diff of a change leaves out of the declarations that it changes most, in at most `most` tokens.
+pub fn rests<'a>(
+    given: impl Iterator<Item = &'a Given>,
+    files: &[SourceFile],
+    telling: &Telling<'_>,
+    most: u32,
+    count: Count<'_>,
+) -> Vec<Piece> {
+    let mut hunks: Vec<(&Given, &GivenHunk)> =
+        given.flat_map(|given| given.hunks.iter().map(move |hunk| (given, hunk))).collect();
+    hunks.sort_by_key(|(given, hunk)| {
+        (Reverse(hunk.removed.len() + hunk.added.len()), &given.path, hunk.place.old_start)
+    });
+    let mut read: HashMap<&str, Option<Changed>> = HashMap::new();
+    let mut found: Vec<(&str, Place)> = Vec::new();
+    for (given, hunk) in hunks.into_iter().take(MOST_HUNKS) {
+        let path = given.path.as_str();
+        let file = read.entry(path).or_insert_with(|| Changed::read(given, files, telling));
+        for declaration in file.iter().flat_map(|file| file.around(&hunk.place)) {
+            let is_known = found.contains(&(path, declaration));
+            if !is_known && file.as_ref().is_some_and(|file| !file.missing(declaration).is_empty()) {
+                found.push((path, declaration));
+            }
+        }
+    }
+    found.truncate(MOST_DECLARATIONS);
+    let (mut left, mut pieces) = (most, Vec::new());
+    for (number, (path, declaration)) in found.iter().enumerate() {
+        let Some(Some(file)) = read.get(path) else { continue };
+        let price = |rest: &[Run]| {
+            let framed = |(lines, text): &Run| format!("{path}:{}-{}\n```\n{text}```\n", lines.start, lines.end);
+            count(&rest.iter().map(framed).collect::<String>()) as u32
+        };
+        let rest = file.rest(*declaration, left / (found.len() - number) as u32, &price);
+        left = left.saturating_sub(price(&rest));
+        pieces.extend(rest.into_iter().map(|(lines, text)| Piece {
+            path: (*path).to_owned(),
+            lines: Some(lines),
+            ..piece(SectionKind::Focus, Need::Must, text, "the rest of what the change stands in")
+        }));
+    }
+    pieces
+}
+
+/// A file that changes, as it may be told.
+struct Changed {
+    texts: Arc<Texts>,
+    /// Of each line, where its text is, and whether the diff has it.
+    lines: Vec<(Range<usize>, bool)>,
+    declarations: Vec<Place>,
+}
+
+/// Where a declaration is, as [`super::chunk::Declaration`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    lines: LineRange,
+    head: LineRange,
+}
+
+impl Changed {
+    fn read(given: &Given, files: &[SourceFile], telling: &Telling<'_>) -> Option<Self> {
+        let file = files.iter().find(|file| file.path == given.path)?;
+        let texts = telling.told(file).texts;
+        let mut lines: Vec<(Range<usize>, bool)> = Vec::new();
+        for line in texts.all.split_inclusive('\n') {
+            let start = lines.last().map_or(0, |(place, _)| place.end);
+            lines.push((start..start + line.len(), false));
+        }
+        for hunk in &given.hunks {
+            let (start, end) = old_lines(&hunk.place);
+            let start = start.saturating_sub(Measure::CONTEXT_LINES) as usize;
+            let end = (end.saturating_add(Measure::CONTEXT_LINES) as usize).min(lines.len());
+            lines.get_mut(start..end).into_iter().flatten().for_each(|(_, is_told)| *is_told = true);
+        }
+        let declarations = telling.declarations(&file.path, &file.blob);
+        let declarations = declarations.iter().filter(|found| found.kind != ChunkKind::Module);
+        let declarations = declarations.map(|found| Place { lines: found.lines, head: found.head }).collect();
+        Some(Self { texts, lines, declarations })
+    }
+
+    /// The innermost declarations at both ends of a hunk; of a pure deletion the one that it was in.
+    fn around(&self, hunk: &Hunk) -> Vec<Place> {
+        let first = hunk.old_start.max(1);
+        let last = first.saturating_add(hunk.old_lines.saturating_sub(1));
+        let ends = match hunk.old_lines {
+            0 => vec![(first, first.saturating_add(1))],
+            _ => vec![(first, first), (last, last)],
+        };
+        let innermost = |(start, end): (u32, u32)| {
+            let around = self.declarations.iter().filter(|found| found.lines.start <= start && end <= found.lines.end);
+            around.min_by_key(|found| found.lines.end - found.lines.start).copied()
+        };
+        ends.into_iter().filter_map(innermost).collect()
+    }
+
+    /// The lines of a declaration that the diff does not have.
+    fn missing(&self, declaration: Place) -> Vec<u32> {
+        let is_told = |line: u32| self.lines.get(line as usize - 1).is_none_or(|(_, is_told)| *is_told);
+        (declaration.lines.start.max(1)..=declaration.lines.end).filter(|line| !is_told(*line)).collect()
+    }
+
+    /// As much of them as `most` tokens hold, by runs: the head first, then what is nearest to lines of the diff.
+    fn rest(&self, declaration: Place, most: u32, price: &dyn Fn(&[Run]) -> u32) -> Vec<Run> {
+        let mut order = self.missing(declaration);
+        let numbers = (1u32..).zip(&self.lines);
+        let told: Vec<u32> = numbers.filter(|(_, (_, is_told))| *is_told).map(|(line, _)| line).collect();
+        let distance = |line: u32| {
+            let behind = told.partition_point(|told| *told < line);
+            let before = behind.checked_sub(1).and_then(|at| told.get(at));
+            told.get(behind).into_iter().chain(before).map(|told| told.abs_diff(line)).min()
+        };
+        let head = declaration.head.start..=declaration.head.end;
+        order.sort_by_cached_key(|line| (!head.contains(line), distance(*line), *line));
+        let first = |number: usize| {
+            let mut lines = order.get(..number).unwrap_or_default().to_vec();
+            lines.sort_unstable();
+            self.runs(&lines)
+        };
+        let (mut fitting, mut too_many) = (0, order.len() + 1);
+        while fitting + 1 < too_many {
+            let middle = fitting + (too_many - fitting) / 2;
+            match price(&first(middle)) <= most {
+                true => fitting = middle,
+                false => too_many = middle,
+            }
+        }
+        first(fitting)
+    }
+
+    fn runs(&self, lines: &[u32]) -> Vec<Run> {
+        let runs = lines.chunk_by(|one, next| one + 1 == *next).filter_map(|run| {
+            let text: String = run.iter().map(|line| self.line(*line)).collect();
+            // A brace alone tells nothing.
+            let says = text.contains(char::is_alphanumeric);
+            Some((LineRange::new(*run.first()?, *run.last()?), text)).filter(|_| says)
+        });
+        runs.collect()
+    }
+
+    fn line(&self, number: u32) -> &str {
+        let place = self.lines.get(number as usize - 1).map_or(0..0, |(place, _)| place.clone());
+        self.texts.all.get(place).unwrap_or_default()
+    }
+}
