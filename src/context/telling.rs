@@ -27,14 +27,16 @@ const MOST_KEPT: u64 = 96 << 20;
 /// To be raised with any change of masks, of what is compressed how, and of what a record holds.
 const VERSION: &str = "2";
 
+/// What files declare, by path and blob.
+type Declared = HashMap<(String, String), Arc<[Declaration]>>;
+
 /// Finds out what is told.
 pub struct Telling<'a> {
     repo: &'a Repo,
     encoding: Encoding,
     kept: Shelf,
     parsers: RefCell<Parsers>,
-    /// By path and blob.
-    declared: RefCell<HashMap<(String, String), Arc<[Declaration]>>>,
+    declared: RefCell<Declared>,
 }
 
 impl<'a> Telling<'a> {

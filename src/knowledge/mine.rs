@@ -234,7 +234,7 @@ fn texts(repo: &Repo, file: &PastVersions) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Whether a file may hold code that is not a test's; its content is not known yet.
-fn is_code(path: &str) -> bool {
+pub(super) fn is_code(path: &str) -> bool {
     let has_ending = Path::new(path).extension().is_some();
     !is_test_path(path) && has_ending && Language::detect(path, b"").is_some()
 }

@@ -44,13 +44,16 @@ impl<T> About<T> {
 /// The text of a path in a commit; `None` where it is not there, or the commit is gone.
 pub(super) type Text<'a> = dyn Fn(&str, &str) -> Option<Vec<u8>> + 'a;
 
+/// What is asked of each file.
+type By<File, T> = BTreeMap<File, Vec<About<T>>>;
+
 /// All that is asked, by the files that it is asked of.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     /// By path and commit.
-    forms: BTreeMap<(String, String), Vec<About<Teaches>>>,
+    forms: By<(String, String), Teaches>,
     /// By path and the commits before and after.
-    edits: BTreeMap<(String, [String; 2]), Vec<About<(Evidence, Time)>>>,
+    edits: By<(String, [String; 2]), (Evidence, Time)>,
 }
 
 impl Asked {

@@ -46,25 +46,52 @@ fn a_review_says_where_code_is_like_a_known_mistake_and_forgets_what_is_forgotte
     assert_eq!(raised(&test), []);
 }
 
+/// A file with one comparison between calls, so many before it and behind.
+fn checked(number: usize, calls: usize, check: &str) -> String {
+    let item = format!("item_{number}_{calls}");
+    let lines: String = (0..calls).map(|line| format!("    step_{line}({item})\n")).collect();
+    format!("def f({item}):\n{lines}    if {item} {check} None:\n        return 0\n{lines}")
+}
+
+/// A file with a wrong comparison for each path, all in one commit, and then a fix of each.
+fn fixes_of(test: &TestEnvironment, year: u32, calls: usize, paths: &[String]) {
+    let commit = |message: &str| {
+        test.git(&["add", "-A"]);
+        let date = format!("{year}-01-02T03:04:05Z");
+        let made = test.command("git").env("GIT_COMMITTER_DATE", date).args(["commit", "-q", "-m", message]).status();
+        assert!(made.expect("git starts").success());
+    };
+    for (number, path) in paths.iter().enumerate() {
+        test.write(path, checked(number, calls, "=="));
+    }
+    commit("All parts");
+    for (number, path) in paths.iter().enumerate() {
+        test.write(path, checked(number, calls, "is"));
+        commit(&format!("Fix the check of part {number}"));
+    }
+}
+
+fn parts(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("part_{number}.py")).collect()
+}
+
+/// The rate of a ranking over all fixes.
+fn rate(source: &Value, ranking: &str) -> f64 {
+    let rows = source["rows"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["ranking"] == ranking).expect("the ranking");
+    row["figures"][0]["rate"].as_f64().expect("a rate")
+}
+
 #[test]
 fn learned_patterns_are_measured_on_the_fixes_of_a_repository() {
     let test = TestEnvironment::new();
-    let file = |number: usize, check: &str| {
-        let lines: String = (0..30).map(|line| format!("    step_{line}(item_{number})\n")).collect();
-        format!("def f(item_{number}):\n{lines}    if {check}:\n        return 0\n{lines}")
-    };
-    for number in 0..16 {
-        test.write(&format!("part_{number}.py"), file(number, &format!("item_{number} == None")));
-    }
-    test.commit("All parts");
+    test.write("empty.py", "");
+    test.commit("Nothing");
     let repo = test.repo();
     let repo = repo.to_str().expect("a plain path").to_owned();
     let refused = test.revdeck(&["knowledge", "evaluate", &repo]);
     assert_eq!(refused.status.code(), Some(USAGE), "{}", err(&refused));
-    for number in 0..16 {
-        test.write(&format!("part_{number}.py"), file(number, &format!("item_{number} is None")));
-        test.commit(&format!("Fix the check of part {number}"));
-    }
+    fixes_of(&test, 2026, 30, &parts(16));
     let measured = json(&test, &["knowledge", "evaluate", &repo]);
     let source = &measured["sources"][0];
     assert_eq!(
@@ -72,6 +99,27 @@ fn learned_patterns_are_measured_on_the_fixes_of_a_repository() {
         (&12.into(), &4.into(), &0.into()),
         "{measured:#}"
     );
-    let all = |ranking: usize| source["rows"][ranking]["figures"][0]["rate"].as_f64().expect("a rate");
-    assert!((all(0) - 1.0).abs() < 1e-9 && all(3) < 0.1, "{measured:#}");
+    assert!((rate(source, "learned patterns") - 1.0).abs() < 1e-9, "{measured:#}");
+    assert!(rate(source, "trigrams") < 0.1, "{measured:#}");
+    let said = run(&test, &["knowledge", "evaluate", &repo], DONE);
+    // Five of 63 lines, all of them code.
+    assert!(said.contains("100.0 % (12.6x 12.6x)") && said.contains("chance, any line"), "{said}");
+}
+
+#[test]
+fn fixes_of_several_repositories_are_in_one_order_of_time() {
+    let [earlier, later] = [(); 2].map(|()| TestEnvironment::new());
+    // Fixes of tests, and of what is in another language, are none.
+    let others = ["tests/test_part.py".to_owned(), "part.rb".to_owned()];
+    fixes_of(&earlier, 2024, 30, &parts(12));
+    fixes_of(&later, 2026, 60, &[&parts(4)[..], &others].concat());
+    let [first, second] = [&later, &earlier].map(|test| test.repo().to_str().expect("a plain path").to_owned());
+    let arguments = ["knowledge", "evaluate", "--together", "--language", "python", &first, &second];
+    let measured = json(&earlier, &arguments);
+    let sources = measured["sources"].as_array().expect("sources");
+    let [source] = sources.as_slice() else { panic!("{measured:#}") };
+    assert_eq!((&source["fixes"], &source["asked"]), (&12.into(), &4.into()), "{measured:#}");
+    assert!((rate(source, "learned patterns") - 1.0).abs() < 1e-9, "{measured:#}");
+    // All that is asked about is of the repository with the longer files.
+    assert!((rate(source, "chance, any line") - 5.0 / 123.0).abs() < 1e-9, "{measured:#}");
 }

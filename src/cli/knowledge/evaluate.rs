@@ -30,10 +30,12 @@ Solutions/N.txt with the number of the buggy line, in one folder or in several n
 With --pairs, patterns are learned from all of the sources, and asked about are the files of two folders.
 
 Patterns are learned from the earlier part (all numbered folders but the last, or three quarters of the fixes by time), and \
-asked about the later one. Beside them stand chance (5 different lines of code drawn blindly) and a plain trigram model \
-trained on the earlier files. The fixes of statements and expressions are told beside all, which have imports, packages \
-and heads of classes and functions among them; with a stricter chance for them. The leak rate is the share of learned patterns with an identifier or a literal that is not in \
-the published lists.";
+asked about the later one; with --together the fixes of all repositories are in one order of time. Beside them stand a \
+plain trigram model trained on the earlier files, and chance: 5 different lines drawn blindly, of all lines of the file, of \
+those of code, and of those on which a statement or an expression begins. Each figure says how many times chance of the \
+first two it is. The fixes of statements and expressions are told beside all, which have imports, packages and heads of \
+classes and functions among them. The leak rate is the share of learned patterns with an identifier or a literal that is \
+not in the published lists.";
 
 /// Arguments of `knowledge evaluate`.
 #[derive(Debug, Args)]
@@ -46,9 +48,12 @@ pub struct Arguments {
     /// of one line
     #[arg(long, value_names = ["BROKEN", "FIXED"], num_args = 2)]
     pairs: Vec<PathBuf>,
-    /// The language of the tasks in a folder
-    #[arg(long, value_name = "NAME", default_value = "java", value_parser = super::parse_language)]
-    language: Language,
+    /// Put the fixes of all sources, repositories, into one order of time: learn from the earlier ones of all
+    #[arg(long, conflicts_with = "pairs")]
+    together: bool,
+    /// The language of the tasks in a folder, java by default; of repositories, only fixes in this language
+    #[arg(long, value_name = "NAME", value_parser = super::parse_language)]
+    language: Option<Language>,
     /// Learn from so many fixes at most, spread evenly
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     learn: usize,
@@ -73,18 +78,7 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         ask: arguments.ask.max(1),
         trigram_files: arguments.trigram_files.max(1),
     };
-    let wrong = |error: EvaluateError| CliError::usage(error.to_string());
-    let all: Vec<(String, Cases)> = match arguments.pairs.as_slice() {
-        [broken, fixed] => {
-            let sources = arguments.sources.iter().map(|source| cases(source, arguments));
-            let cases = sources.collect::<Result<_, _>>().and_then(|sources| Cases::of_pairs(sources, broken, fixed));
-            vec![(broken.display().to_string(), cases.map_err(wrong)?)]
-        }
-        _ => {
-            let named = |source: &PathBuf| Ok((source.display().to_string(), cases(source, arguments)?));
-            arguments.sources.iter().map(named).collect::<Result<_, _>>().map_err(wrong)?
-        }
-    };
+    let all = sources(arguments).map_err(|error| CliError::usage(error.to_string()))?;
     let mut say = |what: &str, count: usize| tracing::info!(count, "{what}");
     let measured: Vec<(String, Measured)> =
         all.into_iter().map(|(source, cases)| (source, evaluate(&cases, plan, &mut say))).collect();
@@ -99,27 +93,45 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     Ok(Exit::Done)
 }
 
+/// What to measure, each with its name.
+fn sources(arguments: &Arguments) -> Result<Vec<(String, Cases)>, EvaluateError> {
+    let names = || arguments.sources.iter().map(|source| source.display().to_string());
+    if let [broken, fixed] = arguments.pairs.as_slice() {
+        let sources = arguments.sources.iter().map(|source| cases(source, arguments)).collect::<Result<_, _>>()?;
+        return Ok(vec![(broken.display().to_string(), Cases::of_pairs(sources, broken, fixed)?)]);
+    }
+    if arguments.together {
+        let repos = arguments.sources.iter().map(|source| Repo::discover(source)).collect::<Result<_, _>>()?;
+        let cases = Cases::of_repositories(repos, DEPTH, arguments.language, part(arguments))?;
+        return Ok(vec![(names().collect::<Vec<_>>().join(", "), cases)]);
+    }
+    names().zip(&arguments.sources).map(|(name, source)| Ok((name, cases(source, arguments)?))).collect()
+}
+
 fn cases(source: &Path, arguments: &Arguments) -> Result<Cases, EvaluateError> {
-    let part = if arguments.validation { Part::Validation } else { Part::Test };
     let is_folder_of_tasks = ["Tasks", "Datasets"].iter().any(|name| source.join(name).is_dir());
     match Repo::discover(source) {
         Ok(repo) if !is_folder_of_tasks => {
-            let tip = repo.resolve_commit("HEAD")?;
-            Cases::of_repository(repo, &tip, DEPTH, part)
+            Cases::of_repositories(vec![repo], DEPTH, arguments.language, part(arguments))
         }
-        _ => Cases::of_folder(source, arguments.language, part),
+        _ => Cases::of_folder(source, arguments.language.unwrap_or(Language::Java), part(arguments)),
     }
 }
 
+fn part(arguments: &Arguments) -> Part {
+    if arguments.validation { Part::Validation } else { Part::Test }
+}
+
 /// The rankings by name.
-fn rows(measured: &Measured) -> [(String, &Row); 6] {
+fn rows(measured: &Measured) -> [(String, &Row); 7] {
     [
         ("learned patterns".to_owned(), &measured.patterns),
         (format!("the {KEPT} most frequent"), &measured.kept),
         ("with declarations".to_owned(), &measured.with_declarations),
         ("trigrams".to_owned(), &measured.trigrams),
-        ("chance".to_owned(), &measured.chance),
-        ("chance among statements".to_owned(), &measured.chance_of_statements),
+        ("chance, any line".to_owned(), &measured.chance_of_any),
+        ("chance, line of code".to_owned(), &measured.chance),
+        ("chance, statement".to_owned(), &measured.chance_of_statements),
     ]
 }
 
@@ -155,19 +167,26 @@ fn as_text(look: &Look, source: &str, measured: &Measured) -> String {
     let cases: Vec<String> = columns(&measured.chance).iter().map(|hits| hits.cases.to_string()).collect();
     table.row(std::iter::once((Paint::Faint, "cases")).chain(cases.iter().map(|count| (Paint::Faint, count.as_str()))));
     for (name, row) in rows(measured) {
-        let cells: Vec<String> = columns(row)
-            .iter()
-            .zip(columns(&measured.chance))
-            .map(|(hits, chance)| match chance.hits > 0.0 {
-                true => format!("{:.1} % ({:.1}x)", hits.rate() * 100.0, hits.hits / chance.hits),
-                false => "-".to_owned(),
-            })
-            .collect();
+        let cells: Vec<String> =
+            columns(row).into_iter().enumerate().map(|(at, hits)| cell(measured, at, hits)).collect();
         let cells = cells.iter().map(|cell| (Paint::Plain, cell.as_str()));
         table.row(std::iter::once((Paint::Strong, name.as_str())).chain(cells));
     }
     said.push_str(&table.render(look));
+    said.push_str("in brackets: how many times chance of any line, and how many times chance of a line of code\n");
     said
+}
+
+fn cell(measured: &Measured, at: usize, hits: Hits) -> String {
+    match (times(&measured.chance_of_any, at, hits), times(&measured.chance, at, hits)) {
+        (Some(any), Some(code)) => format!("{:.1} % ({any:.1}x {code:.1}x)", hits.rate() * 100.0),
+        _ => "-".to_owned(),
+    }
+}
+
+/// How many times as often as by chance; none of no cases.
+fn times(chance: &Row, at: usize, hits: Hits) -> Option<f64> {
+    Some(columns(chance)[at].hits).filter(|chance| *chance > 0.0).map(|chance| hits.hits / chance)
 }
 
 fn columns(row: &Row) -> Vec<Hits> {
@@ -177,13 +196,14 @@ fn columns(row: &Row) -> Vec<Hits> {
 fn as_json(measured: &[(String, Measured)]) -> Value {
     let one = |(source, measured): &(String, Measured)| {
         let row = |(name, row): (String, &Row)| {
-            let chance = columns(&measured.chance);
-            let columns = names().into_iter().zip(columns(row)).zip(chance).map(|((name, hits), chance)| {
+            let columns = names().into_iter().zip(columns(row)).enumerate().map(|(at, (name, hits))| {
                 json!({
                     "fixes": name,
                     "cases": hits.cases,
                     "rate": hits.rate(),
-                    "times_chance": if chance.hits > 0.0 { json!(hits.hits / chance.hits) } else { Value::Null },
+                    "times_chance_any_line": times(&measured.chance_of_any, at, hits),
+                    "times_chance_line_of_code": times(&measured.chance, at, hits),
+                    "times_chance_statement": times(&measured.chance_of_statements, at, hits).filter(|_| at > 0),
                 })
             });
             json!({ "ranking": name, "figures": columns.collect::<Vec<_>>() })

@@ -1,4 +1,4 @@
-//! Where one-line fixes come from: a folder of tasks with their solutions, the history of a repository, or two folders of
+//! Where one-line fixes come from: a folder of tasks with their solutions, the histories of repositories, or two folders of
 //! files before and after.
 //!
 //! Invariants: cases are in the order of time, as far as the source tells; only what names them is held, a case's text
@@ -12,8 +12,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::EvaluateError;
 use super::file::tokens;
+use crate::domain::Time;
 use crate::git::Repo;
-use crate::knowledge::mine::{MAX_FILES, is_fix};
+use crate::knowledge::mine::{MAX_FILES, is_code, is_fix};
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::Parsers;
 
@@ -78,28 +79,24 @@ impl Cases {
         Self { places, split: 0, repos: Vec::new() }.divided(last, part, folder)
     }
 
-    /// The fixes of one line in a repository's history up to `tip`: commits that say they fix something, and of their
-    /// files those of which they replace one line by one other. The newest quarter is the later part.
-    pub fn of_repository(repo: Repo, tip: &str, commits: usize, part: Part) -> Result<Self, EvaluateError> {
-        let mut places = Vec::new();
-        let is_code = |path: &str| Language::detect(path, b"").is_some();
-        for ancestor in repo.ancestors(tip, commits)? {
-            let [parent] = ancestor.parents.as_slice() else { continue };
-            if !repo.commit_message(&ancestor.commit).is_ok_and(|(message, _)| is_fix(&message)) {
-                continue;
-            }
-            for change in repo.past(&ancestor.commit, MAX_FILES, &is_code)? {
-                let [hunk] = change.hunks.as_slice() else { continue };
-                if hunk.place.old_lines == 1 && hunk.place.new_lines == 1 {
-                    let (before, after) = (parent.clone(), ancestor.commit.clone());
-                    let (repo, line) = (0, hunk.place.old_start);
-                    places.push(Place::Fix { repo, path: change.path, before, after, line });
-                }
-            }
+    /// The fixes of one line in the histories of repositories, in one order of time: commits that say they fix something,
+    /// and of their files those of which they replace one line by one other. The newest quarter is the later part. Of all
+    /// languages if none is given.
+    pub fn of_repositories(
+        repos: Vec<Repo>,
+        commits: usize,
+        language: Option<Language>,
+        part: Part,
+    ) -> Result<Self, EvaluateError> {
+        let source = repos.first().map(Repo::root).unwrap_or_default();
+        let mut fixes = Vec::new();
+        for (number, repo) in repos.iter().enumerate() {
+            fixes.extend(fixes_of(repo, number, commits, language)?);
         }
-        places.reverse();
-        let root = repo.root();
-        Self { places, split: 0, repos: vec![Mutex::new(repo)] }.divided(None, part, &root)
+        // Those of one moment as they were.
+        fixes.sort_by_key(|(made, _)| *made);
+        let places = fixes.into_iter().map(|(_, place)| place).collect();
+        Self { places, split: 0, repos: repos.into_iter().map(Mutex::new).collect() }.divided(None, part, &source)
     }
 
     /// All that some sources have to learn from, and to ask about the files of two folders: of those that have one name in
@@ -175,6 +172,35 @@ impl Cases {
             }
         }
     }
+}
+
+/// The fixes of one line in a repository's history from HEAD with when they were made, oldest first.
+fn fixes_of(
+    repo: &Repo,
+    number: usize,
+    commits: usize,
+    language: Option<Language>,
+) -> Result<Vec<(Time, Place)>, EvaluateError> {
+    let is_asked = |path: &str| language.is_none_or(|language| Language::detect(path, b"") == Some(language));
+    let is_wanted = |path: &str| is_code(path) && is_asked(path);
+    let mut fixes = Vec::new();
+    for ancestor in repo.ancestors(&repo.resolve_commit("HEAD")?, commits)? {
+        let [parent] = ancestor.parents.as_slice() else { continue };
+        let Ok((message, made)) = repo.commit_message(&ancestor.commit) else { continue };
+        if !is_fix(&message) {
+            continue;
+        }
+        for change in repo.past(&ancestor.commit, MAX_FILES, &is_wanted)? {
+            let [hunk] = change.hunks.as_slice() else { continue };
+            if hunk.place.old_lines == 1 && hunk.place.new_lines == 1 {
+                let (before, after) = (parent.clone(), ancestor.commit.clone());
+                let (repo, line) = (number, hunk.place.old_start);
+                fixes.push((made, Place::Fix { repo, path: change.path, before, after, line }));
+            }
+        }
+    }
+    fixes.reverse();
+    Ok(fixes)
 }
 
 fn bounded(path: &Path) -> Option<Vec<u8>> {

@@ -1,11 +1,11 @@
 //! A file as the evaluation sees it: its lines of code, their tokens, and the forms that begin on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::ngram::NumberMap;
 use crate::knowledge::abstraction::{Detail, SiteKind, sites};
 use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::{KindSet, Source};
+use crate::provider::builtin::source::{KindSet, NAMES, Node, Source};
 
 /// What no grammar of ours calls code.
 const COMMENTS: &[&str] = &["comment", "line_comment", "block_comment", "html_comment", "hash_bang_line"];
@@ -15,7 +15,12 @@ pub type FormNumber = u32;
 
 /// The tokens of a file's code in order, each with its line from 1; comments are none.
 pub fn tokens<'s>(source: &'s Source<'_>) -> impl Iterator<Item = (u32, &'s [u8])> {
-    let comments = comments(source.language);
+    leaves(source).map(|node| (node.row + 1, source.bytes(node)))
+}
+
+/// The nodes of the tokens.
+fn leaves<'s>(source: &'s Source<'_>) -> impl Iterator<Item = &'s Node> {
+    let comments = &of_kinds(source.language).comments;
     let mut at = 0;
     std::iter::from_fn(move || {
         while let Some(node) = source.nodes.get(at) {
@@ -23,18 +28,32 @@ pub fn tokens<'s>(source: &'s Source<'_>) -> impl Iterator<Item = (u32, &'s [u8]
             let is_leaf = node.end_index as usize == at + 1;
             at = if is_comment { node.end_index as usize } else { at + 1 };
             if is_leaf && !is_comment && node.start < node.end {
-                return Some((node.row + 1, source.bytes(node)));
+                return Some(node);
             }
         }
         None
     })
 }
 
+/// Kinds of nodes that are told apart.
+struct Kinds {
+    comments: KindSet,
+    names: KindSet,
+}
+
 /// Made once per language: it asks the grammar about each of its kinds.
-fn comments(language: Language) -> &'static KindSet {
-    static ALL: std::sync::LazyLock<Vec<KindSet>> =
-        std::sync::LazyLock::new(|| Language::ALL.map(|language| KindSet::new(language, COMMENTS)).into());
+fn of_kinds(language: Language) -> &'static Kinds {
+    static ALL: std::sync::LazyLock<Vec<Kinds>> = std::sync::LazyLock::new(|| {
+        let kinds =
+            |language| Kinds { comments: KindSet::new(language, COMMENTS), names: KindSet::new(language, NAMES) };
+        Language::ALL.map(kinds).into()
+    });
     &ALL[language.index()]
+}
+
+/// All lines, blank ones among them; what ends the last one begins none.
+pub fn line_count(text: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', text).count() + usize::from(!text.ends_with(b"\n"))
 }
 
 /// The lines on which code begins, in order; the others are blank or comments.
@@ -66,15 +85,62 @@ pub fn key(language: Language, digest: u64) -> u64 {
     digest ^ name.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// What a line is told by beside its forms: how many tokens begin on it, and how much of it stands nowhere else in the file,
+/// names, and pairs of names one behind the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Look {
+    tokens: u32,
+    names: u32,
+    pairs: u32,
+}
+
+/// The looks of the lines of code. Of names only how often they stand there is told.
+pub fn looks(source: &Source<'_>) -> BTreeMap<u32, Look> {
+    let kinds = of_kinds(source.language);
+    let mut lines: BTreeMap<u32, Look> = BTreeMap::new();
+    let mut names: Vec<(u32, &[u8])> = Vec::new();
+    for node in leaves(source) {
+        let line = node.row + 1;
+        lines.entry(line).or_default().tokens += 1;
+        if kinds.names.contains(node.kind) {
+            names.push((line, source.bytes(node)));
+        }
+    }
+    let pairs =
+        || names.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| (pair[0].0, [pair[0].1, pair[1].1]));
+    let mut times_of_names: HashMap<&[u8], u32> = HashMap::new();
+    let mut times_of_pairs: HashMap<[&[u8]; 2], u32> = HashMap::new();
+    names.iter().for_each(|(_, name)| *times_of_names.entry(name).or_default() += 1);
+    pairs().for_each(|(_, pair)| *times_of_pairs.entry(pair).or_default() += 1);
+    for (line, name) in &names {
+        lines.entry(*line).or_default().names += u32::from(times_of_names[name] == 1);
+    }
+    for (line, pair) in pairs() {
+        lines.entry(line).or_default().pairs += u32::from(times_of_pairs[&pair] == 1);
+    }
+    lines
+}
+
 /// Numbers that [`forms`] gives beside those of forms: of what kind a site is, at what detail, and in how many places of the
-/// file its form stands.
-pub const SHARED: usize = 2 * Detail::ALL.len() * (MOST_TOLD as usize + 1);
+/// file its form stands; that a line has any form; how many tokens begin on it; how many names and pairs of it stand once.
+pub const SHARED: usize = PAIRS + COUNTED;
+const ANY: usize = 2 * Detail::ALL.len() * (MOST_TOLD + 1);
+const TOKENS: usize = ANY + 1;
+const NAMES_ONCE: usize = TOKENS + COUNTED;
+const PAIRS: usize = NAMES_ONCE + COUNTED;
 /// Places by powers of two; from 128 on they are as many.
-const MOST_TOLD: u32 = 7;
+const MOST_TOLD: usize = 7;
+/// What of a line is counted, from 0; more are as many as the most.
+const COUNTED: usize = 40;
 
 /// By line the forms that begin on it, of those that have a number; each once, in order. With each comes the number that
-/// all forms like it share: what stands once in a file tells more than what stands everywhere.
-pub fn forms(source: &Source<'_>, numbers: &NumberMap<u64, FormNumber>) -> BTreeMap<u32, Vec<FormNumber>> {
+/// all forms like it share: what stands once in a file tells more than what stands everywhere. With each line come the
+/// numbers that all lines like it share: a line with names that stand nowhere else is fixed alone more often.
+pub fn forms(
+    source: &Source<'_>,
+    looks: &BTreeMap<u32, Look>,
+    numbers: &NumberMap<u64, FormNumber>,
+) -> BTreeMap<u32, Vec<FormNumber>> {
     let mut found: Vec<(u32, FormNumber, usize)> = Vec::new();
     let mut places: NumberMap<FormNumber, u32> = NumberMap::default();
     let of_language = key(source.language, 0);
@@ -85,15 +151,63 @@ pub fn forms(source: &Source<'_>, numbers: &NumberMap<u64, FormNumber>) -> BTree
             *places.entry(*number).or_default() += 1;
         }
     });
+    let shared = |number: usize| (numbers.len() + number) as FormNumber;
     let mut lines: BTreeMap<u32, Vec<FormNumber>> = BTreeMap::new();
     for (line, number, class) in found {
-        let told = places.get(&number).map_or(0, |places| places.ilog2().min(MOST_TOLD));
-        let shared = numbers.len() + class * (MOST_TOLD as usize + 1) + told as usize;
-        lines.entry(line).or_default().extend([number, shared as FormNumber]);
+        let told = places.get(&number).map_or(0, |places| (places.ilog2() as usize).min(MOST_TOLD));
+        lines.entry(line).or_default().extend([number, shared(class * (MOST_TOLD + 1) + told)]);
     }
-    for forms in lines.values_mut() {
+    for (line, forms) in &mut lines {
+        let Look { tokens, names, pairs } = looks.get(line).copied().unwrap_or_default();
+        forms.push(shared(ANY));
+        for (first, count) in [(TOKENS, tokens), (NAMES_ONCE, names), (PAIRS, pairs)] {
+            forms.push(shared(first + (count as usize).min(COUNTED - 1)));
+        }
         forms.sort_unstable();
         forms.dedup();
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::builtin::source::Parsers;
+
+    fn with<T>(text: &str, look: impl Fn(&Source<'_>) -> T) -> T {
+        let mut parsers = Parsers::default();
+        look(&parsers.parse("", Language::Java, text.as_bytes()).expect("a file"))
+    }
+
+    #[test]
+    fn names_and_pairs_that_stand_once_are_counted_by_line() {
+        let text = "import a.b.C;\nimport a.d.E;\nclass F { // g\n  C c = x.y(x.y, E);\n}\n";
+        let look = |(line, Look { tokens, names, pairs })| (line, tokens, names, pairs);
+        let lines: Vec<_> = with(text, looks).into_iter().map(look).collect();
+        // Of line 4 the name c, and the pairs C c, c x, y x, y E; x y stands twice.
+        assert_eq!(lines, [(1, 7, 1, 2), (2, 7, 1, 2), (3, 3, 1, 0), (4, 14, 1, 4), (5, 1, 0, 0)]);
+    }
+
+    #[test]
+    fn what_a_line_is_told_by_does_not_depend_on_what_its_names_are() {
+        let told = |text: &str| {
+            with(text, |source| {
+                let mut numbers = NumberMap::default();
+                sites(source, None, &mut |site| {
+                    let next = numbers.len() as FormNumber;
+                    numbers.entry(key(Language::Java, site.digest)).or_insert(next);
+                });
+                forms(source, &looks(source), &numbers)
+            })
+        };
+        let one = told("class A {\n  void f() {\n    a.g(b, 1);\n    a.g(c, 2);\n  }\n}\n");
+        assert_eq!(one, told("class Z {\n  void y() {\n    s.t(r, 7);\n    s.t(q, 9);\n  }\n}\n"));
+        assert_eq!(one[&3], one[&4]);
+        assert_ne!(one[&3], told("class A {\n  void f() {\n    a.g(b, 1);\n    a.g(b, 2);\n  }\n}\n")[&3]);
+    }
+
+    #[test]
+    fn lines_are_counted_with_the_blank_ones() {
+        assert_eq!([line_count(b"a\n\nb\n"), line_count(b"a\n\nb"), line_count(b"a\r\n")], [3, 3, 1]);
+    }
 }

@@ -4,40 +4,39 @@
 //! every fix of the later part the lines of the file before it are ranked. Of a ranking is measured how often the line
 //! that was fixed is among its first five. Beside the patterns stand
 //!
-//! - *chance*: five different lines of code, drawn blindly: five by their number, the mean over the cases. A line is one
-//!   of code when code begins on it; blank lines and comments are none, a bracket by itself is one;
+//! - *chance, any line*: five different lines of the file, drawn blindly: five by their number, the mean over the cases;
+//! - *chance, line of code*: the same among the lines of code. A line is one of code when code begins on it; blank lines
+//!   and comments are none, a bracket by itself is one;
 //! - *trigrams*: the lines that surprise a model of three tokens most, trained on the files of the learning part;
 //! - *1,000 patterns*: only as many as a language's store keeps, the most frequent ones.
 //!
 //! Of public fixes of one line almost half are of declarations: imports, packages, heads of classes and functions, fields.
-//! So all figures are told of all fixes and of those of statements, where a stricter chance stands beside: five of the
+//! So all figures are told of all fixes and of those of statements, where the strictest chance stands beside: five of the
 //! lines on which a statement or an expression begins. And a small file cannot tell much: of twenty lines chance has a
 //! quarter. So those of statements are told by size of file as well.
 //!
 //! Invariants: nothing of the later part is learned from; a later case is passed over when its file before or after, or its
 //! pair of lines, is in the earlier part; equal sources give equal figures.
 
+mod book;
 pub mod cases;
 mod file;
 mod ngram;
 mod weigh;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
+use self::book::{Book, Pattern, Seen};
 use self::cases::{Case, Cases};
-use self::file::{FormNumber, SHARED, code_lines, forms, key, statement_lines, tokens};
+use self::file::{FormNumber, SHARED, code_lines, forms, key, line_count, looks, statement_lines, tokens};
 use self::ngram::{NumberMap, Trigrams};
 use self::weigh::Weights;
-use super::abstraction::{LearnedEdit, edits, form_digest};
-use super::form::{Form, Token};
-use super::gate;
+use super::abstraction::form_digest;
 use super::pattern::EditKind;
-use crate::domain::PatternId;
 use crate::git::GitError;
-use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::Parsers;
 
 /// Places in a file that a ranking has.
@@ -100,10 +99,13 @@ pub struct Row {
     pub by_size: [Hits; SIZES.len() + 1],
 }
 
-/// A later case: lines of code in its file, and what its line is.
+/// A later case: lines of its file, those of code among them, those on which a statement or an expression begins, and
+/// whether its own is such a one.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
-    lines: usize,
+    any: usize,
+    code: usize,
+    statements: usize,
     is_statement: bool,
 }
 
@@ -112,7 +114,7 @@ impl Row {
         self.all.add(hits);
         if asked.is_statement {
             self.statements.add(hits);
-            self.by_size[SIZES.partition_point(|size| *size <= asked.lines)].add(hits);
+            self.by_size[SIZES.partition_point(|size| *size <= asked.code)].add(hits);
         }
     }
 }
@@ -154,6 +156,9 @@ pub struct Measured {
     /// With what was learned of declarations.
     pub with_declarations: Row,
     pub trigrams: Row,
+    /// Five of all lines of the file, blank ones and comments among them.
+    pub chance_of_any: Row,
+    /// Five of the lines of code.
     pub chance: Row,
     /// Five of the lines on which a statement or an expression begins.
     pub chance_of_statements: Row,
@@ -183,6 +188,7 @@ pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)
         kept: Row::default(),
         with_declarations: Row::default(),
         trigrams: Row::default(),
+        chance_of_any: Row::default(),
         chance: Row::default(),
         chance_of_statements: Row::default(),
     };
@@ -194,15 +200,16 @@ pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)
         match answer {
             Answer::Shared => measured.shared += 1,
             Answer::Unread => measured.unread += 1,
-            Answer::Asked { asked, statements, patterns: [patterns, kept, with_declarations], trigrams } => {
+            Answer::Asked { asked, patterns: [patterns, kept, with_declarations], trigrams } => {
                 let hit = |is_hit: bool| f64::from(u8::from(is_hit));
                 let five_of = |lines: usize| (PLACES as f64 / lines as f64).min(1.0);
                 measured.patterns.add(asked, hit(patterns));
                 measured.kept.add(asked, hit(kept));
                 measured.with_declarations.add(asked, hit(with_declarations));
                 measured.trigrams.add(asked, hit(trigrams));
-                measured.chance.add(asked, five_of(asked.lines));
-                let blind = if asked.is_statement { five_of(statements) } else { 0.0 };
+                measured.chance_of_any.add(asked, five_of(asked.any));
+                measured.chance.add(asked, five_of(asked.code));
+                let blind = if asked.is_statement { five_of(asked.statements) } else { 0.0 };
                 measured.chance_of_statements.add(asked, blind);
             }
         }
@@ -246,81 +253,6 @@ fn in_order<T: Send>(
     }
 }
 
-/// What of the earlier part the later one must not share, as hashes.
-#[derive(Default)]
-struct Seen(HashSet<u64>);
-
-impl Seen {
-    fn keys(case: &Case) -> [u64; 3] {
-        let line = |text: &[u8]| -> Vec<u8> {
-            let lines = text.split(|byte| *byte == b'\n').nth(case.line.saturating_sub(1) as usize);
-            lines.unwrap_or_default().split(u8::is_ascii_whitespace).collect::<Vec<_>>().concat()
-        };
-        let pair = [line(&case.before), line(&case.after)].join(&b'\n');
-        [hash(&case.before), hash(&case.after), hash(&pair)]
-    }
-}
-
-fn hash(bytes: &[u8]) -> u64 {
-    let digest = blake3::hash(bytes);
-    let (first, _) = digest.as_bytes().split_at(8);
-    first.iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte))
-}
-
-/// A pattern that was learned: language, broken and fixed form, and how many fixes taught it.
-struct Pattern {
-    language: Language,
-    broken: Form,
-    edit: EditKind,
-    fixes: u32,
-}
-
-/// All patterns of the earlier part, the most frequent first.
-struct Book {
-    patterns: Vec<Pattern>,
-    learned: Learned,
-}
-
-impl Book {
-    fn learn(cases: &Cases, numbers: &[usize], progress: &mut dyn FnMut(&str, usize)) -> (Self, Seen) {
-        type Taught = ([u64; 3], Language, Vec<LearnedEdit>);
-        let work = |parsers: &mut Parsers, case: Case| -> Taught {
-            let edits = edits(parsers, case.language, &case.before, &case.after);
-            (Seen::keys(&case), case.language, edits)
-        };
-        let (mut seen, mut learned, mut read) = (Seen::default(), Learned::default(), 0);
-        let mut patterns: HashMap<PatternId, Pattern> = HashMap::new();
-        in_order(cases, numbers, &work, &mut |(keys, language, edits)| {
-            seen.0.extend(keys);
-            learned.telling += usize::from(!edits.is_empty());
-            for LearnedEdit { broken, fixed, edit, .. } in edits {
-                let id = PatternId::of(language.name(), &broken.to_string(), &fixed.to_string());
-                let pattern = patterns.entry(id).or_insert_with(|| {
-                    learned.leaks += usize::from(leaks(language, &broken) || leaks(language, &fixed));
-                    Pattern { language, broken, edit, fixes: 0 }
-                });
-                pattern.fixes += 1;
-            }
-            read += 1;
-            if read % (4 * AT_ONCE) == 0 {
-                progress("fixes learned from", read);
-            }
-        });
-        let mut patterns: Vec<(PatternId, Pattern)> = patterns.into_iter().collect();
-        patterns.sort_by(|(id, pattern), (other, than)| than.fixes.cmp(&pattern.fixes).then_with(|| id.cmp(other)));
-        (Self { patterns: patterns.into_iter().map(|(_, pattern)| pattern).collect(), learned }, seen)
-    }
-}
-
-/// Whether a form has a token that is somebody's own.
-fn leaks(language: Language, form: &Form) -> bool {
-    let is_own = |token: &Token| {
-        let alone = Form::new(vec![token.clone()]);
-        matches!(token, Token::Kept(_)) && !alone.is_ok_and(|alone| gate::admit(language.name(), &alone).is_ok())
-    };
-    form.tokens().iter().any(is_own)
-}
-
 /// The broken forms of patterns by digest, and what each tells.
 struct Known {
     numbers: NumberMap<u64, FormNumber>,
@@ -344,7 +276,8 @@ fn weigh(cases: &Cases, numbers: &[usize], known: &mut [&mut Known], progress: &
     let work = |parsers: &mut Parsers, case: Case| {
         let source = parsers.parse("", case.language, &case.before).ok()?;
         let code = code_lines(&source).len();
-        let lines: Vec<_> = known.iter().map(|known| forms(&source, &known.numbers)).collect();
+        let looks = looks(&source);
+        let lines: Vec<_> = known.iter().map(|known| forms(&source, &looks, &known.numbers)).collect();
         Some((lines, code, case.line))
     };
     let mut done = 0;
@@ -388,17 +321,16 @@ fn train(cases: &Cases, numbers: &[usize], progress: &mut dyn FnMut(&str, usize)
 enum Answer {
     Shared,
     Unread,
-    /// Whether each ranking has the line among its first places; `statements` are the lines on which some begin.
+    /// Whether each ranking has the line among its first places.
     Asked {
         asked: Asked,
-        statements: usize,
         patterns: [bool; 3],
         trigrams: bool,
     },
 }
 
 fn asked_about(parsers: &mut Parsers, case: &Case, seen: &Seen, known: [&Known; 3], model: &Trigrams) -> Answer {
-    if Seen::keys(case).iter().any(|key| seen.0.contains(key)) {
+    if seen.has(case) {
         return Answer::Shared;
     }
     let Ok(source) = parsers.parse("", case.language, &case.before) else { return Answer::Unread };
@@ -406,7 +338,11 @@ fn asked_about(parsers: &mut Parsers, case: &Case, seen: &Seen, known: [&Known; 
     if code.binary_search(&case.line).is_err() {
         return Answer::Unread;
     }
-    let points_at = |known: &Known| known.weights.places(&forms(&source, &known.numbers), PLACES).contains(&case.line);
+    let looks = looks(&source);
+    let points_at = |known: &Known| {
+        let lines = forms(&source, &looks, &known.numbers);
+        known.weights.places(&lines, PLACES).contains(&case.line)
+    };
     let mut lines: BTreeMap<u32, (f64, usize)> = BTreeMap::new();
     let of: Vec<(u32, &[u8])> = tokens(&source).collect();
     model.surprise(of.iter().map(|(_, token)| *token), &mut |at, nats| {
@@ -418,8 +354,13 @@ fn asked_about(parsers: &mut Parsers, case: &Case, seen: &Seen, known: [&Known; 
     surprising.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
     let trigrams = surprising.iter().take(PLACES).any(|(_, line)| *line == case.line);
     let statements = statement_lines(&source);
-    let asked = Asked { lines: code.len(), is_statement: statements.binary_search(&case.line).is_ok() };
-    Answer::Asked { asked, statements: statements.len(), patterns: known.map(points_at), trigrams }
+    let asked = Asked {
+        any: line_count(&case.before),
+        code: code.len(),
+        statements: statements.len(),
+        is_statement: statements.binary_search(&case.line).is_ok(),
+    };
+    Answer::Asked { asked, patterns: known.map(points_at), trigrams }
 }
 
 #[cfg(test)]
@@ -428,6 +369,7 @@ mod tests {
 
     use super::cases::Part;
     use super::*;
+    use crate::provider::builtin::language::Language;
 
     /// Fixes of one mistake in files of many lines, in CodRep's layout: what was learned of the first folder points at the
     /// mistakes of the second one.
@@ -477,13 +419,6 @@ mod tests {
         assert!(measured.chance.all.rate() < 0.06, "{measured:?}");
         assert_eq!(measured.patterns.by_size[2].cases, 9, "files of 100 to 299 lines");
         assert_eq!(evaluate(&cases, plan, &mut |_, _| ()), measured, "equal sources give equal figures");
-    }
-
-    #[test]
-    fn a_name_of_somebody_is_a_leak() {
-        let form = |text: &str| text.parse().expect("a form");
-        assert!(!leaks(Language::Java, &form("if ( VARIABLE == null ) BODY")));
-        assert!(leaks(Language::Java, &form("if ( apiKey == null ) BODY")));
     }
 
     #[test]

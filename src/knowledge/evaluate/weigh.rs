@@ -1,7 +1,7 @@
 //! How telling each form is: what was learned of where, in a file that was fixed, the fix was.
 //!
-//! A line's score is the sum over the forms of patterns that begin on it, and over what these share with others (see
-//! [`forms`](super::file::forms)). Of every fix the lines of its file compete
+//! A line's score is the sum over the forms of patterns that begin on it, and over what these and the line share with others
+//! (see [`forms`](super::file::forms)). Of every fix the lines of its file compete
 //! (softmax over scores), and the weights move so that the line that was fixed wins: a form gains where it was fixed, and
 //! loses where it stood beside. One pass in the order of time, with steps that get shorter by form (AdaGrad).
 //!
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::file::FormNumber;
 
 /// Own, tuned on the validation part: how far the first step goes.
-const STEP: f32 = 0.15;
+const STEP: f32 = 0.06;
 /// What a form's gradients count at least, so that rare forms move by [`STEP`] times their gradient and no more.
 const LEAST: f32 = 0.3;
 /// Lines that got less than this of the probability teach nothing.
