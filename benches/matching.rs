@@ -21,10 +21,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use corpus::{File, corpus, on_threads, parse_all};
-use revdeck::domain::{Kind, PatternId, Time};
+use revdeck::domain::Kind;
 use revdeck::knowledge::abstraction::sites;
+use revdeck::knowledge::form::Form;
 use revdeck::knowledge::matcher::{Matcher, Used};
-use revdeck::knowledge::pattern::{Count, EditKind, Evidence, Origin, Pattern, Stance};
+use revdeck::knowledge::pattern::{EditKind, Pattern, Stance};
 use revdeck::provider::builtin::source::Parsers;
 
 const ROUNDS: usize = 5;
@@ -92,35 +93,15 @@ fn matchers() -> &'static ([Matcher; 2], usize) {
         let count = forms.values().map(BTreeSet::len).sum();
         let used = |suffix: &'static str| {
             let all = forms.iter().flat_map(|(language, forms)| forms.iter().map(|form| (*language, form)));
-            let all: Vec<Used> = all.map(|(language, form)| used(language, format!("{form}{suffix}"))).collect();
-            Matcher::new(all)
+            Matcher::new(all.filter_map(|(language, form)| used(language, &format!("{form}{suffix}"))))
         };
         ([used(""), used(" nowhere")], count)
     })
 }
 
-fn used(language: &str, broken: String) -> Used {
-    let pattern = Pattern {
-        id: PatternId::of(language, &broken, ""),
-        language: language.to_owned(),
-        stance: Stance::Mistake,
-        edit: EditKind::Other,
-        kind: Kind::Correctness,
-        description: String::new(),
-        broken,
-        fixed: String::new(),
-        instruction: String::new(),
-        evidence: Evidence::History,
-        origin: Origin::Learned,
-        counts: BTreeMap::from([("m_1".to_owned(), Count::default())]),
-        here: Count::default(),
-        first_seen: Time::UNIX_EPOCH,
-        last_seen: Time::UNIX_EPOCH,
-        last_matched: None,
-        months: BTreeMap::new(),
-        related: Vec::new(),
-        group: None,
-        muted: false,
-    };
-    Used { pattern, confidence: 0.9 }
+/// None of a form that is too long.
+fn used(language: &str, broken: &str) -> Option<Used> {
+    let (stance, edit, kind) = (Stance::Mistake, EditKind::Other, Kind::Correctness);
+    let pattern = Pattern::of(language, stance, edit, kind, &broken.parse().ok()?, &Form::default());
+    Some(Used { pattern, confidence: 0.9 })
 }

@@ -46,7 +46,7 @@ pub fn run(_: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
     let visible = std::io::stderr().is_terminal();
     let played = replay(&options, &mut |done, all| {
         if visible {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{done} of {all} commits");
+            let _ = write!(std::io::stderr(), "\r\x1b[K{done} of {}", text::count(all, "commit"));
         }
     });
     if visible {
@@ -90,18 +90,18 @@ fn in_json(played: &Played) -> serde_json::Value {
 fn in_words(played: &Played) -> String {
     let mut lines = vec![
         format!(
-            "{}, {} reviews asked for: {} launched, {} adopted, {} reused, {} resumed, {} skipped; {} superseded; \
-             {} workers killed, {} runs went on",
+            "{}, {} asked for: {} launched, {} adopted, {} reused, {} resumed, {} skipped; {} superseded; {} killed, {} \
+             went on",
             text::count(played.commits, "commit"),
-            played.requests,
+            text::count(played.requests, "review"),
             played.launched,
             played.adopted,
             played.reused,
             played.resumed,
             played.skipped,
             played.superseded,
-            played.killed,
-            played.restarted,
+            text::count(played.killed, "worker"),
+            text::count(played.restarted, "run"),
         ),
         format!(
             "input    {} tokens where each request in full is {}: {:.1} % fewer; {} carried over",

@@ -209,10 +209,11 @@ impl Progress {
         let filled = (done * Self::WIDTH).checked_div(total).unwrap_or(0).min(Self::WIDTH);
         let (full, empty) = if ascii { ("#", ".") } else { ("━", "─") };
         format!(
-            "{:<12} {}{} {done}/{total} hunks, {}",
+            "{:<12} {}{} {done}/{}, {}",
             run.status.word(),
             full.repeat(filled),
             empty.repeat(Self::WIDTH - filled),
+            crate::domain::text::count(total, "hunk"),
             crate::domain::text::count(run.finding_counts.total() as usize, "finding")
         )
     }

@@ -84,14 +84,25 @@ pub fn normalize_code(code: &str) -> String {
     normal
 }
 
-/// `1 finding`, `3 findings`.
+/// `1 finding`, `3 findings`, `3 fixes`.
 pub fn count(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+    let ending = match n {
+        1 => "",
+        _ if noun.ends_with('x') => "es",
+        _ => "s",
+    };
+    format!("{n} {noun}{ending}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_one_and_others_are_several() {
+        let told = [(1, "finding"), (0, "finding"), (1, "fix"), (2, "fix")].map(|(n, noun)| count(n, noun));
+        assert_eq!(told, ["1 finding", "0 findings", "1 fix", "2 fixes"]);
+    }
 
     #[test]
     fn nothing_that_a_terminal_obeys_gets_through() {

@@ -55,7 +55,7 @@ pub fn patterns(language: Language) -> &'static [Pattern] {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, HashSet};
+    use std::collections::HashSet;
     use std::path::Path;
 
     use serde_json::json;
@@ -123,28 +123,13 @@ mod tests {
                 None => edits.first()?,
                 Some(broken) => edits.iter().find(|edit| edit.broken.to_string() == *broken)?,
             };
-            let (broken, fixed) = (edit.broken.to_string(), edit.fixed.to_string());
             Some(Pattern {
-                id: PatternId::of(name, &broken, &fixed),
-                language: name.to_owned(),
-                stance: Stance::Mistake,
-                edit: edit.edit,
-                kind: example.kind,
                 description: example.description.clone(),
-                broken,
-                fixed,
                 instruction: example.instruction.clone(),
                 evidence: Evidence::Curated,
                 origin: Origin::Base,
-                counts: BTreeMap::from([(ORIGIN.to_owned(), Count { frequency: 1, ..Count::default() })]),
-                here: Count::default(),
-                first_seen: Time::UNIX_EPOCH,
-                last_seen: Time::UNIX_EPOCH,
-                last_matched: None,
-                months: BTreeMap::new(),
-                related: Vec::new(),
-                group: None,
-                muted: false,
+                counts: [(ORIGIN.to_owned(), Count { frequency: 1, ..Count::default() })].into(),
+                ..Pattern::of(name, Stance::Mistake, edit.edit, example.kind, &edit.broken, &edit.fixed)
             })
         };
         let all: Vec<Option<Pattern>> = examples.pattern.iter().map(made).collect();

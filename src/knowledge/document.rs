@@ -2,7 +2,8 @@
 //!
 //! Invariants: what this version does not know (keys, patterns of a newer version) survives a rewrite; counts and the
 //! digests of what was counted are in one file, so that no crash can part them; a pattern that is used has forms that pass
-//! the gate, an id that is theirs, and texts that were made from them just now; one that has none goes with the next rewrite.
+//! the gate, an id that is theirs, and texts that were made from them just now; one that has none goes with the next rewrite,
+//! as do counts of kinds that are not of the list.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 use super::cache::MOST_PATTERNS;
 use super::form::Form;
 use super::gate;
+use super::kinds::{Tallies, Tally};
 use super::pattern::{Evidence, Origin, Pattern, Stance};
 use super::{base, words};
 use crate::domain::{PatternId, Time};
@@ -23,35 +25,14 @@ pub(super) const MOST_DIGESTS: usize = 50_000;
 /// Larger files are taken for damaged. Own: ten times of what 1,000 patterns and all digests need.
 pub(super) const MOST_BYTES: u64 = 32 << 20;
 
-/// Keys of a pattern, of which one that is not written was taken out on purpose.
-const OF_PATTERN: [&str; 19] = [
-    "id",
-    "language",
-    "stance",
-    "edit",
-    "kind",
-    "description",
-    "broken",
-    "fixed",
-    "instruction",
-    "evidence",
-    "origin",
-    "counts",
-    "first_seen",
-    "last_seen",
-    "last_matched",
-    "months",
-    "related",
-    "group",
-    "muted",
-];
-
 /// What stands in the file.
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub patterns: BTreeMap<PatternId, Pattern>,
     /// What a person does not want to have, be it learned or merged, and since when.
     pub forgotten: BTreeMap<PatternId, Time>,
+    /// What was decided about findings, by their kind. Absent in files of before.
+    pub kinds: Tallies,
     learned: VecDeque<u64>,
     known: HashSet<u64>,
     /// Patterns as they were read, for what this version does not know of them.
@@ -84,6 +65,11 @@ impl Document {
         let mut document = Self::default();
         if let Some(forgotten) = rest.remove("forgotten") {
             document.forgotten = serde_json::from_value(forgotten).map_err(|_| Unread::Damaged)?;
+        }
+        if let Some(kinds) = rest.remove("kinds") {
+            let kinds: BTreeMap<String, Tally> = serde_json::from_value(kinds).map_err(|_| Unread::Damaged)?;
+            let admitted = kinds.into_iter().filter_map(|(word, tally)| Some((gate::admit_kind(&word).ok()?, tally)));
+            document.kinds = admitted.collect();
         }
         let learned: Vec<String> = match rest.remove("learned") {
             Some(learned) => serde_json::from_value(learned).map_err(|_| Unread::Damaged)?,
@@ -153,7 +139,7 @@ impl Document {
         let known = self.patterns.values().map(|pattern| {
             let mut value = serde_json::to_value(pattern)?;
             if let (Value::Object(new), Some(old)) = (&mut value, self.raw.get(&pattern.id)) {
-                keep_unknown(new, old);
+                keep_unknown(new, old)?;
             }
             Ok::<_, serde_json::Error>(value)
         });
@@ -163,6 +149,8 @@ impl Document {
         }
         text.extend_from_slice(b"\n],\"forgotten\":");
         serde_json::to_writer(&mut text, &self.forgotten)?;
+        text.extend_from_slice(b",\n\"kinds\":");
+        serde_json::to_writer(&mut text, &self.kinds)?;
         for (key, value) in &self.rest {
             text.extend_from_slice(format!(",\n{}:{value}", Value::from(key.as_str())).as_bytes());
         }
@@ -202,12 +190,11 @@ pub(super) fn forms(pattern: &Pattern) -> Option<(Form, Form)> {
     (is_sound && gate::admit_pair(&pattern.language, &broken, &fixed).is_ok()).then_some((broken, fixed))
 }
 
-/// Puts what `old` has and this version does not know into `new`.
-fn keep_unknown(new: &mut Map<String, Value>, old: &Map<String, Value>) {
-    for (key, value) in old {
-        if !OF_PATTERN.contains(&key.as_str()) {
-            new.insert(key.clone(), value.clone());
-        }
+/// Puts what `old` has and this version does not know into `new`: what it would not write of the same pattern.
+fn keep_unknown(new: &mut Map<String, Value>, old: &Map<String, Value>) -> Result<(), serde_json::Error> {
+    let written = serde_json::to_value(Pattern::deserialize(old)?)?;
+    for (key, value) in old.iter().filter(|(key, _)| written.get(key).is_none()) {
+        new.entry(key).or_insert_with(|| value.clone());
     }
     // Of months and origins that are no more nothing stays; of the others whatever else was counted.
     for group in ["counts", "months"] {
@@ -221,6 +208,7 @@ fn keep_unknown(new: &mut Map<String, Value>, old: &Map<String, Value>) {
             }
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -229,6 +217,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::domain::Kind;
     use crate::knowledge::test_support::pattern;
 
     fn parsed(value: &Value) -> Document {
@@ -269,6 +258,7 @@ mod tests {
     #[case::no_version("{\"patterns\":[]}")]
     #[case::no_patterns("{\"version\":1}")]
     #[case::other_digests("{\"version\":1,\"patterns\":[],\"learned\":[\"x\"]}")]
+    #[case::other_kinds("{\"version\":1,\"patterns\":[],\"kinds\":{\"LONG_METHOD\":7}}")]
     #[case::other_tombstones("{\"version\":1,\"patterns\":[],\"forgotten\":[]}")]
     fn a_damaged_file_is_one(#[case] text: &str) {
         assert_eq!(Document::parse("python", text.as_bytes()).map(drop), Err(Unread::Damaged));
@@ -307,6 +297,19 @@ mod tests {
         assert_eq!(written(&document)["patterns"], given["patterns"]);
         let own = &base::patterns(crate::provider::builtin::language::Language::Python)[0];
         assert_eq!(parsed(&json!({ "version": 1, "patterns": [own] })).patterns.len(), 1);
+    }
+
+    #[test]
+    fn kinds_are_of_the_list_and_a_file_of_before_has_none() {
+        let tally =
+            json!({ "dismissed": 5, "addressed": 0, "files": [1, 2], "last_seen": "2026-11-01T00:00:00Z", "later": 1 });
+        let given = json!({ "version": 1, "patterns": [], "kinds": {
+            "LONG_METHOD": tally, "SECURITY": tally, "MISSING_ERROR_HANDLING": tally, "launch_codes": tally,
+        } });
+        let document = parsed(&given);
+        assert_eq!(document.kinds.keys().collect::<Vec<_>>(), [&Kind::LongMethod]);
+        assert_eq!(written(&document)["kinds"], json!({ "LONG_METHOD": tally }));
+        assert!(parsed(&json!({ "version": 1, "patterns": [] })).kinds.is_empty());
     }
 
     #[test]

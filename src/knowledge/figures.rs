@@ -20,6 +20,8 @@ pub struct Figures {
     pub watched: usize,
     pub muted: usize,
     pub forgotten: usize,
+    /// Kinds of findings that are lowered.
+    pub kinds: usize,
     /// Of each pattern what the machine that saw it most saw.
     pub frequency: u64,
     pub successes: u64,
@@ -62,6 +64,7 @@ impl Figures {
             (&mut self.watched, other.watched),
             (&mut self.muted, other.muted),
             (&mut self.forgotten, other.forgotten),
+            (&mut self.kinds, other.kinds),
         ] {
             *mine += theirs;
         }

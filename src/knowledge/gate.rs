@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::form::{Form, MAX_TOKENS, Placeholder, Token};
 use super::names;
+use crate::domain::Kind;
 use crate::provider::builtin::language::Language;
 
 /// Why a form may not be kept.
@@ -26,6 +27,8 @@ pub enum Refused {
     Token(usize),
     #[error("placeholder {0} is not numbered by its first appearance")]
     Number(usize),
+    #[error("it is no kind of finding that may be lowered")]
+    Kind,
 }
 
 /// Holds one canonical form, as a broken form is.
@@ -50,6 +53,15 @@ pub fn admit_pair(language: &str, broken: &Form, fixed: &Form) -> Result<(), Ref
     }
     held(language, broken, &mut given)?;
     held(language, fixed, &mut given)
+}
+
+/// Holds the word of a kind whose findings are counted: a smell that may be lowered, and nothing else.
+///
+/// # Errors
+/// [`Refused::Kind`].
+pub fn admit_kind(word: &str) -> Result<Kind, Refused> {
+    let kind = word.parse().ok().filter(|kind: &Kind| Kind::SMELLS.contains(kind) && !kind.is_never_lowered());
+    kind.ok_or(Refused::Kind)
 }
 
 /// `given` are the highest numbers so far. Numbers that are free would be a way to write something.
@@ -120,6 +132,15 @@ mod tests {
     #[case::nothing("java", "", Err(Refused::Empty))]
     fn a_form_passes_or_not(#[case] language: &str, #[case] form: &str, #[case] expected: Result<(), Refused>) {
         assert_eq!(admit(language, &form.parse().expect("a form")), expected);
+    }
+
+    #[rstest]
+    #[case("LONG_METHOD", Ok(Kind::LongMethod))]
+    #[case::never_lowered("HARDCODED_CONFIGURATION", Err(Refused::Kind))]
+    #[case::no_smell("PERFORMANCE", Err(Refused::Kind))]
+    #[case::a_name_of_somebody("launchCodes", Err(Refused::Kind))]
+    fn a_kind_is_counted_or_not(#[case] word: &str, #[case] expected: Result<Kind, Refused>) {
+        assert_eq!(admit_kind(word), expected);
     }
 
     #[test]

@@ -8,10 +8,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::abstraction::{Places, form_digest, says_something, sites};
 use super::form::{Form, Token};
+use super::kinds::Tallies;
 use super::names;
 use super::pattern::{EditKind, Evidence, Origin, Pattern, Stance};
 use crate::domain::{Confidence, Kind, LineRange, PatternId};
-use crate::provider::builtin::lessons::{Lesson, Lessons};
+use crate::provider::builtin::language::Language;
+use crate::provider::builtin::lessons::{Dismissed, Lesson, Lessons};
 use crate::provider::builtin::source::Source;
 
 /// A pattern whose form stands in more places of a file tells nothing about any of them, and none is raised, unless somebody
@@ -50,6 +52,8 @@ pub struct Matcher {
 struct Table {
     mistakes: HashMap<u64, Vec<usize>>,
     false_alarms: HashMap<(Kind, u64), Vec<usize>>,
+    /// Kinds that are always dismissed, with how often.
+    kinds: HashMap<Kind, u32>,
 }
 
 impl Matcher {
@@ -73,6 +77,14 @@ impl Matcher {
             matcher.known.push((used, broken));
         }
         matcher
+    }
+
+    /// With the kinds of a language that are always dismissed.
+    #[must_use]
+    pub fn of_kinds(mut self, language: Language, kinds: &Tallies) -> Self {
+        let lowered = kinds.iter().filter_map(|(kind, tally)| Some((*kind, tally.lowers()?)));
+        self.tables.entry(language.name()).or_default().kinds.extend(lowered);
+        self
     }
 
     pub fn is_empty(&self) -> bool {
@@ -126,11 +138,13 @@ impl Lessons for Matcher {
         found.into_iter().map(lesson).collect()
     }
 
-    fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool> {
-        let mut answers = vec![false; asked.len()];
-        let Some(table) = self.table(source).filter(|table| !table.false_alarms.is_empty()) else { return answers };
+    fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<Dismissed>> {
+        let Some(table) = self.table(source) else { return vec![None; asked.len()] };
+        let of_kind = |(kind, _): &(Kind, LineRange)| table.kinds.get(kind).copied().map(Dismissed::Kind);
+        let mut answers: Vec<Option<Dismissed>> = asked.iter().map(of_kind).collect();
         let known: HashSet<Kind> = table.false_alarms.keys().map(|(kind, _)| *kind).collect();
-        let mut those = asked.iter().zip(&mut answers).filter(|((kind, _), _)| known.contains(kind)).peekable();
+        let is_open = |kind: &Kind, answer: &Option<Dismissed>| answer.is_none() && known.contains(kind);
+        let mut those = asked.iter().zip(&mut answers).filter(|((kind, _), answer)| is_open(kind, answer)).peekable();
         if those.peek().is_none() {
             return answers;
         }
@@ -138,7 +152,8 @@ impl Lessons for Matcher {
         for ((kind, lines), answer) in those {
             let Some(form) = places.form(*lines) else { continue };
             let numbers = table.false_alarms.get(&(*kind, form_digest(&form))).map_or(&[][..], Vec::as_slice);
-            *answer = numbers.iter().filter_map(|number| self.known.get(*number)).any(|(_, broken)| *broken == form);
+            let mut those = numbers.iter().filter_map(|number| self.known.get(*number));
+            *answer = those.any(|(_, broken)| *broken == form).then_some(Dismissed::Shape);
         }
         answers
     }
@@ -152,24 +167,43 @@ impl Lessons for Matcher {
 }
 
 /// Whether a match of the pattern is worth a word to somebody who writes code: the broken form says something, and the
-/// edit did more than put another name or literal into its place, which its form does not show. What is wrong with a
-/// declaration (that something is private, or final, or of a type) is decided elsewhere: it is a hint only where a
-/// well-known name is imported and another was meant.
+/// edit did more than put another name or literal into its place, which its form does not show. A fix of a history has to be
+/// telling by itself. What is wrong with a declaration (that something is private, or final, or of a type) is decided
+/// elsewhere: it is a hint only where a well-known name is imported and another was meant.
 pub fn is_a_hint(pattern: &Pattern) -> bool {
     let Some((broken, fixed)) = pattern.forms() else { return false };
-    if pattern.edit == EditKind::WrongDeclaration && !is_wrong_import(&pattern.language, &broken, &fixed) {
+    let is_idle = match pattern.evidence {
+        _ if pattern.edit == EditKind::WrongDeclaration => !is_wrong_import(&pattern.language, &broken, &fixed),
+        Evidence::History => !is_telling(&pattern.language, &broken, &fixed),
+        _ => false,
+    };
+    if is_idle {
         return false;
     }
     says_something(&broken) && (has_one_twice(&broken) || broken.without_numbers() != fixed.without_numbers())
 }
 
-/// Whether a well-known name is imported and another was meant.
+/// Whether a fix in a history tells something of other places: nobody pointed at the code before, so its form has to be of
+/// something well-known (`null` and the like stand everywhere), or hold one thing against itself. What was only taken out is
+/// wrong where it stood.
+fn is_telling(language: &str, broken: &Form, fixed: &Form) -> bool {
+    use names::Section::{Functions, Modules, Types};
+    let is_same_twice = matches!(broken.tokens(), [left @ Token::Hole { .. }, Token::Kept(_), right] if left == right);
+    let is_known =
+        |token: &Token| matches!(token, Token::Kept(word) if names::has(language, &[Functions, Modules, Types], word));
+    !fixed.is_empty() && (is_same_twice || broken.tokens().iter().any(is_known))
+}
+
+/// Whether a well-known name is imported, from a path that begins with one, and another was meant. A well-known name within
+/// somebody's own path says nothing.
 pub fn is_wrong_import(language: &str, broken: &Form, fixed: &Form) -> bool {
     const IMPORTS: &[&str] = &["import", "from", "use", "using"];
-    let is_import = matches!(broken.tokens().first(), Some(Token::Kept(word)) if IMPORTS.contains(&&**word));
+    let Some((Token::Kept(first), path)) = broken.tokens().split_first() else { return false };
+    let root = path.iter().find(|token| **token != Token::Kept("static".into()));
     let is_known =
-        |token: &Token| matches!(token, Token::Kept(word) if names::of(language).any(|(name, _)| name == &**word));
-    is_import && broken.tokens().iter().any(|token| is_known(token) && !fixed.tokens().contains(token))
+        |token: &Token| matches!(token, Token::Kept(word) if names::has(language, names::Section::ALL, word));
+    let is_replaced = |token: &Token| is_known(token) && !fixed.tokens().contains(token);
+    IMPORTS.contains(&&**first) && root.is_some_and(is_known) && path.iter().any(is_replaced)
 }
 
 /// Whether one thing stands in two places of a form: `VARIABLE == VARIABLE`.
@@ -219,8 +253,8 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::knowledge::kinds::Tally;
     use crate::knowledge::test_support::pattern;
-    use crate::provider::builtin::language::Language;
     use crate::provider::builtin::source::Parsers;
 
     fn used(broken: &str, fixed: &str, confidence: f64) -> Used {
@@ -284,6 +318,26 @@ mod tests {
         assert_eq!(is_a_hint(&pattern("java", broken, fixed)), expected);
     }
 
+    /// What a history taught and reviews of caddy and ripgrep raised all over, and what they would not.
+    #[rstest]
+    #[case::taken_out("go", "if VARIABLE != nil BODY", "", false)]
+    #[case::taken_out_with_a_known_name("go", "VARIABLE = append ( VARIABLE , VARIABLE_2 )", "", false)]
+    #[case::any_assignment("go", "EXPRESSION = EXPRESSION_2", "VARIABLE = EXPRESSION_2", false)]
+    #[case::nothing_at_all("java", "return null ;", "throw VARIABLE ;", false)]
+    #[case::any_condition("rust", "EXPRESSION && EXPRESSION_2", "EXPRESSION_2", false)]
+    #[case::of_a_known_name("java", "VARIABLE . equals ( null )", "VARIABLE == null", true)]
+    #[case::one_thing_against_itself("java", "VARIABLE == VARIABLE", "VARIABLE == VARIABLE_2", true)]
+    fn a_fix_of_a_history_is_a_hint_where_it_is_telling(
+        #[case] language: &str,
+        #[case] broken: &str,
+        #[case] fixed: &str,
+        #[case] expected: bool,
+    ) {
+        let of = |evidence| Pattern { evidence, ..pattern(language, broken, fixed) };
+        assert_eq!(is_a_hint(&of(Evidence::History)), expected);
+        assert!(is_a_hint(&of(Evidence::Addressed)), "somebody pointed at the code");
+    }
+
     #[rstest]
     #[case::around(0.9, 0.7, &[1, 4])]
     #[case::within(0.7, 0.9, &[2, 4])]
@@ -307,7 +361,20 @@ mod tests {
         let matcher = Matcher::new([Used { pattern: alarm, confidence: 0.9 }]);
         let asked: Vec<_> = (3..1_003).map(|line| (Kind::MagicNumbers, LineRange::new(line, line))).collect();
         let answers = ask(&["int delay = 9;"; 1_000], |source| matcher.dismissed(source, &asked));
-        assert_eq!(answers, [true; 1_000]);
+        assert_eq!(answers, [Some(Dismissed::Shape); 1_000]);
+    }
+
+    #[test]
+    fn a_kind_that_is_always_dismissed_is_so_wherever_it_is() {
+        let often = |dismissed| Tally { dismissed, files: [1, 2].into(), ..Tally::default() };
+        let tallies = Tallies::from([(Kind::LongMethod, often(7)), (Kind::GodClass, often(1))]);
+        let asked = [Kind::LongMethod, Kind::GodClass].map(|kind| (kind, LineRange::new(2, 4)));
+        let answer = |language| {
+            let matcher = Matcher::new([]).of_kinds(language, &tallies);
+            ask(&["g();"], |source| matcher.dismissed(source, &asked))
+        };
+        assert_eq!(answer(Language::Java), [Some(Dismissed::Kind(7)), None]);
+        assert_eq!(answer(Language::Python), [None, None]);
     }
 
     #[test]
@@ -316,12 +383,22 @@ mod tests {
         (alarm.stance, alarm.kind) = (Stance::FalseAlarm, Kind::HardcodedConfiguration);
         let matcher = Matcher::new([Used { pattern: alarm, confidence: 0.9 }]);
         let asked = [(Kind::HardcodedConfiguration, LineRange::new(3, 3))];
-        assert_eq!(ask(&["Key token = \"abc\";"], |source| matcher.dismissed(source, &asked)), [false]);
+        assert_eq!(ask(&["Key token = \"abc\";"], |source| matcher.dismissed(source, &asked)), [None]);
     }
 
     #[rstest]
     #[case::another_name("import java . util . Date ;", "import java . time . Instant ;", true)]
     #[case::one_that_is_somebodys("import VARIABLE . TYPE_NAME ;", "import VARIABLE . VARIABLE_2 . TYPE_NAME ;", false)]
+    #[case::one_in_a_path_that_is_somebodys(
+        "import VARIABLE . VARIABLE_2 . java . TYPE_NAME ;",
+        "import VARIABLE . TYPE_NAME ;",
+        false
+    )]
+    #[case::of_a_class(
+        "import static java . util . Objects . hash ;",
+        "import static java . util . Objects . equals ;",
+        true
+    )]
     #[case::who_may_see_it("private String VARIABLE ;", "public String VARIABLE ;", false)]
     #[case::its_type("private Vector VARIABLE ;", "private List VARIABLE ;", false)]
     fn declarations_are_hints_where_a_known_name_was_wrong(
@@ -345,7 +422,7 @@ mod tests {
             (Kind::MagicNumbers, LineRange::new(4, 4)),
         ];
         let answers = ask(&["int delay = 9;", "g(delay * 7);"], |source| matcher.dismissed(source, &asked));
-        assert_eq!(answers, [true, false, false], "each kind has its own dismissals");
+        assert_eq!(answers, [Some(Dismissed::Shape), None, None], "each kind has its own dismissals");
         assert!(ask(&["int delay = 9;"], |source| matcher.mistakes(source)).is_empty(), "it is no mistake");
     }
 }

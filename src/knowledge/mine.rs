@@ -117,6 +117,8 @@ pub struct Mined {
     pub commits: usize,
     /// Those of them that say they fix something, and have code to learn from.
     pub fixes: usize,
+    /// Edits of these that taught something.
+    pub edits: usize,
 }
 
 /// Calls `each` with the edits of the fixes among the newest commits of a repository, from HEAD, the newest first, until it
@@ -132,25 +134,27 @@ pub fn fixes(
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let mut parsers: Vec<Parsers> = (0..threads).map(|_| Parsers::default()).collect();
     let mut waiting = Vec::with_capacity(TOGETHER);
-    let mut enough = ControlFlow::Continue(());
+    let (mut edits, mut enough) = (0, ControlFlow::Continue(()));
     let mined = fixed_files(repo, newest, &mut |file| {
         waiting.push(file);
         if waiting.len() < TOGETHER {
             return ControlFlow::Continue(());
         }
-        enough = learn(&mut parsers, &mut waiting, each);
+        enough = learn(&mut parsers, &mut waiting, &mut edits, each);
         enough
     })?;
     if enough.is_continue() {
-        let _ = learn(&mut parsers, &mut waiting, each);
+        let _ = learn(&mut parsers, &mut waiting, &mut edits, each);
     }
-    Ok(mined)
+    Ok(Mined { edits, ..mined })
 }
 
-/// Learns of some files on several threads; what is learned comes in their order.
+/// Learns of some files on several threads; what is learned comes in their order. `count` grows by the edits that taught
+/// something.
 fn learn(
     parsers: &mut [Parsers],
     waiting: &mut Vec<FixedFile>,
+    count: &mut usize,
     each: &mut dyn FnMut(MinedEdit) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let (threads, files) = (parsers.len(), &*waiting);
@@ -173,7 +177,9 @@ fn learn(
         learned
     });
     for (file, edits) in waiting.drain(..).zip(&mut learned) {
-        if edits.last().is_none_or(|last| last.hunk < MAX_CHANGES) {
+        let hunks = edits.last().map_or(0, |last| last.hunk + 1);
+        if hunks <= MAX_CHANGES {
+            *count += hunks;
             for edit in edits.drain(..) {
                 each(MinedEdit { language: file.language, edit, commit: file.commit.clone(), at: file.at })?;
             }

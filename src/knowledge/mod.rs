@@ -8,7 +8,8 @@
 //!
 //! [`cache`] keeps what was learned, each language in one `document`, merged with the [`base`] that comes with revdeck;
 //! similar patterns are in a `group`. [`rank`] says how far a pattern is trusted, [`words`] what it is in words,
-//! [`figures`] what all of them come to, [`exchange`] carries patterns from machine to machine.
+//! [`figures`] what all of them come to, [`exchange`] carries patterns from machine to machine. [`kinds`] of findings that
+//! are always dismissed are counted beside them.
 //!
 //! [`matcher`] holds patterns against code, [`evaluate`] measures how well they point at mistakes; [`hints`] are what a model is told.
 
@@ -24,6 +25,7 @@ pub mod form;
 pub mod gate;
 mod group;
 pub mod hints;
+pub mod kinds;
 pub mod matcher;
 pub mod metrics;
 pub mod mine;

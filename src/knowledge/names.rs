@@ -1,5 +1,8 @@
 //! The published lists: names of standard libraries that stay in a form, `assets/knowledge/names/<language>.txt`.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::provider::builtin::language::Language;
 
 /// A part of a list: where in code its names are meant. A name may be in several.
@@ -13,6 +16,10 @@ pub enum Section {
     Types,
     /// Constants, and words that a grammar does not know as its own: kept everywhere.
     Values,
+}
+
+impl Section {
+    pub const ALL: &[Self] = &[Self::Functions, Self::Modules, Self::Types, Self::Values];
 }
 
 /// The list of a language, by [`Language::name`]; empty for a language there is no list of.
@@ -32,6 +39,20 @@ pub fn text(language: &str) -> &'static str {
         "bash" => include_str!("../../assets/knowledge/names/bash.txt"),
         _ => "",
     }
+}
+
+/// Whether a word is in one of these parts of a language's list.
+pub fn has(language: &str, sections: &[Section], word: &str) -> bool {
+    static LISTS: LazyLock<HashMap<&str, HashMap<&str, Vec<Section>>>> = LazyLock::new(|| {
+        let list = |language| {
+            let mut list: HashMap<&str, Vec<Section>> = HashMap::new();
+            of(language).for_each(|(name, section)| list.entry(name).or_default().push(section));
+            list
+        };
+        languages().map(|language| (language, list(language))).collect()
+    });
+    let found = LISTS.get(language).and_then(|list| list.get(word));
+    found.is_some_and(|found| found.iter().any(|section| sections.contains(section)))
 }
 
 /// The names of a language with their sections, in the order of the list.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use super::{base, rank};
+use super::{base, rank, words};
 use crate::domain::{Kind, PatternId, Time, word_enum};
 
 word_enum!(
@@ -176,6 +176,37 @@ pub fn day(at: Time) -> Time {
 }
 
 impl Pattern {
+    /// What forms say, with texts made from them: of history, counted by nobody and never seen.
+    pub fn of(language: &str, stance: Stance, edit: EditKind, kind: Kind, broken: &Form, fixed: &Form) -> Self {
+        let (description, instruction) = (
+            words::description(stance, edit, kind, broken, fixed),
+            words::instruction(stance, edit, kind, broken, fixed),
+        );
+        let (broken, fixed) = (broken.to_string(), fixed.to_string());
+        Self {
+            id: stance.id(language, kind, &broken, &fixed),
+            language: language.to_owned(),
+            stance,
+            edit,
+            kind,
+            description,
+            broken,
+            fixed,
+            instruction,
+            evidence: Evidence::History,
+            origin: Origin::Learned,
+            counts: BTreeMap::new(),
+            here: Count::default(),
+            first_seen: Time::UNIX_EPOCH,
+            last_seen: Time::UNIX_EPOCH,
+            last_matched: None,
+            months: BTreeMap::new(),
+            related: Vec::new(),
+            group: None,
+            muted: false,
+        }
+    }
+
     /// Takes in what is known elsewhere of the same pattern. Taking it in twice says the same.
     pub fn absorb(&mut self, other: &Self) {
         for (origin, count) in &other.counts {

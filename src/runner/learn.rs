@@ -4,7 +4,8 @@
 //! about; what was taken back before it was read teaches nothing; what cannot be read any more teaches nothing and is
 //! not tried again; what was decided while learning was off, or by a run that was asked for while it was, is never read,
 //! whoever works on that run. A dismissed finding that [may be
-//! grave](crate::domain::Kind::is_never_lowered) teaches nothing: knowledge hides no such thing.
+//! grave](crate::domain::Kind::is_never_lowered) teaches nothing: knowledge hides no such thing. What was decided about
+//! smells that the built-in reviewer found counts by their kind as well.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::domain::{
 use crate::git::Repo;
 use crate::knowledge::cache::{Cache, Happened, Learned, Outcome};
 use crate::knowledge::error::KnowledgeError;
+use crate::knowledge::kinds::{Judged, Verdict};
 use crate::knowledge::pattern::Evidence;
 use crate::provider::builtin::language::Language;
 use crate::store::{StoreError, View};
@@ -69,6 +71,7 @@ impl Runner {
             taught.findings = last.len();
             taught.learned = cache.learn(&observations, now)?;
             taught.outcomes = cache.record_outcomes(&lesson.outcomes, now)?;
+            cache.judge(&lesson.judged, now)?;
         }
         if lessons.end != lessons.start {
             self.store.learned(lessons.end)?;
@@ -116,6 +119,9 @@ struct Lesson<'a> {
     fixes: Vec<Fix>,
     asked: Asked,
     outcomes: Vec<Happened>,
+    judged: Vec<Judged>,
+    /// By snapshot and path.
+    languages: HashMap<(Option<String>, String), Option<Language>>,
 }
 
 impl<'a> Lesson<'a> {
@@ -126,6 +132,8 @@ impl<'a> Lesson<'a> {
             fixes: runner.store.fixes()?,
             asked: Asked::default(),
             outcomes: Vec::new(),
+            judged: Vec::new(),
+            languages: HashMap::new(),
         })
     }
 
@@ -142,6 +150,7 @@ impl<'a> Lesson<'a> {
             (FindingStatus::Dismissed, Actor::User) if said.is_about_other_things() => {}
             (FindingStatus::Dismissed, Actor::User) => {
                 self.outcome(&finding, placed.as_deref(), Outcome::Failure);
+                self.judge(&finding, placed.as_deref(), Verdict::Dismissed);
                 if let Some(snapshot) = placed {
                     self.false_alarm(&finding, said, &snapshot);
                 }
@@ -149,13 +158,19 @@ impl<'a> Lesson<'a> {
             // Somebody says that it is fixed: by a patch of ours the edit is known.
             (FindingStatus::Addressed, Actor::User | Actor::Assistant) => {
                 let applied = |fix: &&Fix| fix.status == FixStatus::Applied && fix.fixed().any(|fixed| fixed == id);
-                let fix = self.fixes.iter().find(applied).filter(|fix| !fix.private);
-                let Some(fix) = fix else { return Ok(()) };
-                let (before, after) = (fix.snapshot_commit.clone(), fix.fixed_commit.clone());
+                let fix = self.fixes.iter().find(applied).cloned();
+                if fix.as_ref().is_some_and(|fix| fix.private) {
+                    return Ok(());
+                }
+                // An assistant only claims.
+                if fix.is_some() || said.actor == Actor::User {
+                    self.judge(&finding, placed.as_deref(), Verdict::Addressed);
+                }
+                let Some(Fix { run_id, snapshot_commit: before, fixed_commit: after, .. }) = fix else { return Ok(()) };
                 // The edit is told by the lines of the snapshot that the fix was made in.
                 let then = match placed {
                     Some(placed) if placed == before => Some(finding),
-                    _ => self.runner.store.reported(&fix.run_id, id)?,
+                    _ => self.runner.store.reported(&run_id, id)?,
                 };
                 if let Some(finding) = then {
                     self.no_false_alarm(&finding, &before);
@@ -164,6 +179,7 @@ impl<'a> Lesson<'a> {
             }
             (FindingStatus::Addressed, Actor::Engine) => {
                 self.outcome(&finding, placed.as_deref(), Outcome::Success);
+                self.judge(&finding, placed.as_deref(), Verdict::Addressed);
                 if let Some(before) = placed {
                     self.no_false_alarm(&finding, &before);
                     if let Some(after) = self.snapshot(said.run_id.as_ref()) {
@@ -196,10 +212,32 @@ impl<'a> Lesson<'a> {
         self.asked.form(finding, snapshot, Teaches::NoFalseAlarm);
     }
 
+    /// Counts by its kind what was decided about a smell. What a pattern or a model said is no smell.
+    fn judge(&mut self, finding: &Finding, snapshot: Option<&str>, verdict: Verdict) {
+        let run = self.view.run_index(finding.last_run_id.as_str()).map(|run| self.view.run(run).reviewer);
+        if finding.pattern.is_some() || run != Some(Runner::BUILTIN) {
+            return;
+        }
+        let Some(language) = self.language(snapshot, finding) else { return };
+        self.judged.push(Judged {
+            language,
+            kind: finding.kind,
+            verdict,
+            file: format!("{} {}", self.runner.repo.key(), finding.repo_relative_path),
+            source: finding.finding_id.to_string(),
+        });
+    }
+
+    /// The language of a finding's file, which is read once.
+    fn language(&mut self, snapshot: Option<&str>, finding: &Finding) -> Option<Language> {
+        let file = (snapshot.map(str::to_owned), finding.repo_relative_path.clone());
+        *self.languages.entry(file).or_insert_with(|| language(&self.runner.repo, snapshot, finding))
+    }
+
     /// What a finding that knowledge raised came to.
     fn outcome(&mut self, finding: &Finding, snapshot: Option<&str>, outcome: Outcome) {
         let Some(pattern) = &finding.pattern else { return };
-        let Some(language) = language(&self.runner.repo, snapshot, finding) else { return };
+        let Some(language) = self.language(snapshot, finding) else { return };
         self.outcomes.push(Happened {
             language,
             pattern: pattern.clone(),

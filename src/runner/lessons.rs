@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::Runner;
 use crate::domain::{Kind, LineRange, PatternId, Time};
-use crate::knowledge::cache::Cache;
+use crate::knowledge::cache::{Cache, Known};
 use crate::knowledge::matcher::{Matcher, Used};
 use crate::knowledge::rank;
 use crate::provider::builtin::language::Language;
-use crate::provider::builtin::lessons::{Lesson, Lessons};
+use crate::provider::builtin::lessons::{Dismissed, Lesson, Lessons};
 use crate::provider::builtin::source::Source;
 
 impl Runner {
@@ -30,11 +30,14 @@ struct Remembered {
 
 impl Remembered {
     fn of(&self, language: Language) -> &Matcher {
-        self.matchers[language.index()].get_or_init(|| match self.cache.patterns(language) {
-            Ok(patterns) => Matcher::new(patterns.into_iter().filter(|pattern| !pattern.muted).filter_map(|pattern| {
-                let standing = rank::standing(&pattern, self.now);
-                standing.inclusion.is_used().then_some(Used { pattern, confidence: standing.confidence })
-            })),
+        self.matchers[language.index()].get_or_init(|| match self.cache.known(language) {
+            Ok(Known { patterns, kinds, .. }) => {
+                let used = patterns.into_iter().filter(|pattern| !pattern.muted).filter_map(|pattern| {
+                    let standing = rank::standing(&pattern, self.now);
+                    standing.inclusion.is_used().then_some(Used { pattern, confidence: standing.confidence })
+                });
+                Matcher::new(used).of_kinds(language, &kinds)
+            }
             Err(error) => {
                 tracing::warn!(%error, "the review goes on without what was learned");
                 Matcher::default()
@@ -48,7 +51,7 @@ impl Lessons for Remembered {
         self.of(source.language).mistakes(source)
     }
 
-    fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool> {
+    fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<Dismissed>> {
         self.of(source.language).dismissed(source, asked)
     }
 

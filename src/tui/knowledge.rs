@@ -14,7 +14,7 @@ use super::doc::Doc;
 use super::layout::{Columns, beside};
 use super::message::Command;
 use super::{filter, pages};
-use crate::domain::{MuteAction, PatternId, Time};
+use crate::domain::{Kind, MuteAction, PatternId, Time};
 use crate::knowledge::pattern::{Pattern, Stance};
 use crate::knowledge::rank::Standing;
 use crate::provider::builtin::language::Language;
@@ -34,11 +34,13 @@ impl Known {
     }
 }
 
-/// The patterns of a language, the most useful first.
+/// What is known of a language; the most useful patterns first.
 #[derive(Debug, Clone)]
 pub struct Shelf {
     pub language: Language,
     pub patterns: Vec<Known>,
+    /// Kinds of findings that are a priority lower, with how often they were dismissed.
+    pub lowered: Vec<(Kind, u32)>,
 }
 
 /// Whether something new is learned.
@@ -151,7 +153,8 @@ impl Library {
 
     /// Whether anything but what came with revdeck is there, or was seen of that.
     fn has_learned(&self) -> bool {
-        self.shelves.iter().flat_map(|shelf| &shelf.patterns).any(|known| known.seen() > 0)
+        let has = |shelf: &Shelf| !shelf.lowered.is_empty() || shelf.patterns.iter().any(|known| known.seen() > 0);
+        self.shelves.iter().any(has)
     }
 
     /// A pattern by its id.

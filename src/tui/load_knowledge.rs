@@ -17,7 +17,7 @@ use super::message::Message;
 use super::terminal::Mailbox;
 use crate::config::Ambient;
 use crate::domain::{MuteAction, PatternId, text};
-use crate::knowledge::cache::Cache;
+use crate::knowledge::cache::{self, Cache};
 use crate::knowledge::error::KnowledgeError;
 use crate::knowledge::{base, exchange, rank};
 use crate::runner::Runner;
@@ -162,9 +162,9 @@ impl Librarian {
         let now = self.ambient.now();
         let mut library = Library { learning: self.learning, ..Library::default() };
         for language in base::languages() {
-            match self.cache.patterns(language) {
-                Ok(patterns) if patterns.is_empty() => {}
-                Ok(patterns) => {
+            match self.cache.known(language) {
+                Ok(cache::Known { patterns, .. }) if patterns.is_empty() => {}
+                Ok(cache::Known { patterns, kinds, .. }) => {
                     let leader =
                         |known: &Known| known.pattern.group.clone().unwrap_or_else(|| known.pattern.id.clone());
                     let mut members = HashMap::new();
@@ -182,7 +182,8 @@ impl Librarian {
                     let similar = |known: &Known| members.get(&leader(known)).map_or(0, |members| members - 1);
                     let patterns =
                         patterns.into_iter().map(|(_, known)| Known { similar: similar(&known), ..known }).collect();
-                    library.shelves.push(Shelf { language, patterns });
+                    let lowered = kinds.iter().filter_map(|(kind, tally)| Some((*kind, tally.lowers()?))).collect();
+                    library.shelves.push(Shelf { language, patterns, lowered });
                 }
                 Err(error) => library.troubles.push(told(&error)),
             }

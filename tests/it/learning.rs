@@ -1,6 +1,6 @@
 //! What decisions teach, through the real binary and its workers; and what a model is told of it.
 
-use revdeck::domain::{Finding, FindingId, FindingStatus, RunId, RunStatus};
+use revdeck::domain::{Finding, FindingId, FindingStatus, Kind, Priority, RunId, RunStatus};
 use rstest::rstest;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -313,6 +313,79 @@ fn nobody_claims_that_a_finding_was_addressed_when_its_mistake_stands_in_too_man
     assert!(life.output(&run).findings.iter().all(|other| other.line_start < 19), "it is not raised again");
     life.place.revdeck(&["knowledge", "learn"]);
     assert_eq!(life.status(&found.finding_id), FindingStatus::Open);
+}
+
+/// A module with one function that is much too long.
+fn long(name: &str) -> String {
+    let lines: String = (0..400).map(|at| format!("    value.{name}_{at}()\n")).collect();
+    format!("def {name}(value):\n{lines}")
+}
+
+/// Reviews modules with long functions that were not there before: the findings about these.
+fn long_ones(life: &Life, names: &[&str]) -> Vec<Finding> {
+    for name in names {
+        life.write(&format!("{name}.py"), &long(name));
+    }
+    let is_new = |finding: &Finding| names.iter().any(|name| finding.repo_relative_path == format!("{name}.py"));
+    let run = life.review(&["--worktree"]);
+    wait_until_gone(life, &run);
+    let findings = life.output(&run).findings.into_iter();
+    findings.filter(|finding| finding.kind == Kind::LongMethod && is_new(finding)).collect()
+}
+
+/// The kinds that are counted, as they are listed.
+fn kinds(place: &Place) -> Vec<Value> {
+    let listed = place.revdeck(&["knowledge", "list", "--format", "json"]);
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    listed["kinds"].as_array().expect("kinds").clone()
+}
+
+#[test]
+fn kinds_that_are_always_dismissed_are_a_priority_lower_until_one_is_right() {
+    let life = Life::new();
+    let before = long_ones(&life, &["one", "two", "three", "four", "five"]);
+    let priority = before.first().expect("a finding").priority;
+    assert!(before.len() == 5 && priority < Priority::P3, "{before:#?}");
+    for finding in &before {
+        dismiss(&life, &finding.finding_id, "not worth the change", &[]);
+    }
+    life.place.revdeck(&["undo"]);
+    life.place.revdeck(&["knowledge", "learn"]);
+    assert_eq!(kinds(&life.place)[0]["dismissed"], 4, "what was taken back is not counted");
+    dismiss(&life, &before[4].finding_id, "not worth the change", &[]);
+    // And once more: it is the same finding.
+    dismiss(&life, &before[0].finding_id, "intended", &[]);
+    life.place.revdeck(&["knowledge", "learn"]);
+
+    let counted = kinds(&life.place);
+    assert_eq!(
+        (counted.len(), &counted[0]["kind"], &counted[0]["language"]),
+        (1, &"LONG_METHOD".into(), &"python".into())
+    );
+    assert_eq!((&counted[0]["dismissed"], &counted[0]["lowered"]), (&5.into(), &true.into()));
+    holds_nothing_of(&life, &["one", "two", "three", "not worth"]);
+    let stats = life.place.revdeck(&["knowledge", "stats", "--format", "json"]);
+    let stats: Value = serde_json::from_str(&stats).expect("JSON");
+    assert_eq!(stats["totals"]["kinds"], 1);
+    assert!(life.place.revdeck(&["knowledge", "list"]).contains("5 dismissed, 0 addressed"));
+    assert!(!life.place.revdeck(&["knowledge", "export"]).contains("LONG_METHOD"), "it is this machine's own");
+
+    let lowered = long_ones(&life, &["six"]).remove(0);
+    assert!(lowered.priority > priority, "{lowered:#?}");
+    assert!(lowered.explanation.contains("always dismissed here (5 times)"), "{lowered:#?}");
+    life.place.revdeck(&["knowledge", "mute", "python/long_method"]);
+    assert_eq!(long_ones(&life, &["seven"]).remove(0).priority, priority);
+    life.place.revdeck(&["knowledge", "unmute", "python/LONG_METHOD"]);
+    assert!(long_ones(&life, &["eight"]).remove(0).priority > priority);
+
+    // Somebody puts one right.
+    life.write("six.py", &plain("six"));
+    life.review(&["--worktree"]);
+    wait_until_read(&life);
+    assert_eq!(kinds(&life.place)[0]["addressed"], 1);
+    assert_eq!(long_ones(&life, &["nine"]).remove(0).priority, priority);
+    life.place.revdeck(&["knowledge", "forget", "python/LONG_METHOD"]);
+    assert!(kinds(&life.place).is_empty());
 }
 
 /// The pattern of a form, as it is listed.

@@ -41,7 +41,7 @@ fn fixes_teach_and_nothing_else_does() {
     test.commit("Fix the comparison with None");
 
     let (mined, edits) = mined(&test, 10);
-    assert_eq!(mined, Mined { commits: 4, fixes: 1 });
+    assert_eq!(mined, Mined { commits: 4, fixes: 1, edits: 1 });
     let forms = forms(&edits);
     assert!(forms.contains(&"VARIABLE == None => VARIABLE is None".to_owned()), "{forms:#?}");
     assert!(edits.iter().all(|mined| mined.commit == edits[0].commit && mined.edit.hunk == 0), "{edits:#?}");
@@ -56,9 +56,9 @@ fn only_the_newest_commits_are_looked_at_and_the_newest_comes_first() {
     test.commit("Fix the comparison");
     test.write("a.py", function("not x"));
     test.commit("Fix what is empty");
-    assert_eq!(mined(&test, 1).0, Mined { commits: 1, fixes: 1 });
+    assert_eq!(mined(&test, 1).0, Mined { commits: 1, fixes: 1, edits: 1 });
     let (all, edits) = mined(&test, 10);
-    assert_eq!(all, Mined { commits: 2, fixes: 2 });
+    assert_eq!(all, Mined { commits: 2, fixes: 2, edits: 2 });
     assert!(forms(&edits)[0].ends_with("not VARIABLE"), "{:#?}", forms(&edits));
 }
 
@@ -88,7 +88,7 @@ fn a_commit_that_changes_much_is_no_fix_of_one_thing() {
     test.commit("Begin");
     write("x is None");
     test.commit("Fix all comparisons");
-    assert_eq!(mined(&test, 10), (Mined { commits: 1, fixes: 0 }, Vec::new()));
+    assert_eq!(mined(&test, 10), (Mined { commits: 1, fixes: 0, edits: 0 }, Vec::new()));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::output;
 use crate::cli::session::{self, Invocation};
 use crate::config::Texts;
+use crate::domain::text::count;
 use crate::git::Repo;
 use crate::knowledge::evaluate::cases::{Cases, Part};
 use crate::knowledge::evaluate::{EvaluateError, Hits, KEPT, Measured, PLACES, Plan, Row, SIZES, evaluate};
@@ -146,18 +147,17 @@ fn names() -> Vec<String> {
 fn as_text(look: &Look, source: &str, measured: &Measured) -> String {
     let learned = measured.learned;
     let mut said = format!(
-        "{source}\nlearned from {} fixes, of which {} taught something: {} patterns, {} broken forms; {} patterns of \
-         declarations\nleak rate {:.4} ({} of {} \
-         patterns)\nasked about {} fixes; passed over {} that the learning part has, {} that cannot be read\n\n",
-        learned.fixes,
+        "{source}\nlearned from {}, of which {} taught something: {}, {}; {} of declarations\nleak rate {:.4} ({} of \
+         {})\nasked about {}; passed over {} that the learning part has, {} that cannot be read\n\n",
+        count(learned.fixes, "fix"),
         learned.telling,
-        learned.patterns,
-        learned.forms,
-        learned.declarations,
+        count(learned.patterns, "pattern"),
+        count(learned.forms, "broken form"),
+        count(learned.declarations, "pattern"),
         learned.leak_rate(),
         learned.leaks,
-        learned.patterns + learned.declarations,
-        measured.chance.all.cases,
+        count(learned.patterns + learned.declarations, "pattern"),
+        count(measured.chance.all.cases, "fix"),
         measured.shared,
         measured.unread,
     );

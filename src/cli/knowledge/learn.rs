@@ -72,10 +72,13 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
         PlainFormat::Json => output::print_json(&json::versioned([
             ("commits", json!(mined.commits)),
             ("fixes", json!(mined.fixes)),
+            ("edits", json!(mined.edits)),
             ("learned", json!(learned)),
         ]))?,
         PlainFormat::Text => {
-            let read = format!("{} read, {} of them fixes", count(mined.commits, "commit"), mined.fixes);
+            let [commits, fixes, edits] = [(mined.commits, "commit"), (mined.fixes, "fix"), (mined.edits, "edit")]
+                .map(|(number, what)| count(number, what));
+            let read = format!("{commits} read, {fixes} among them with {edits} to learn from");
             output::print(&in_words(&read, learned))?;
         }
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::{look, parse_language, told};
+use super::{look, name_of_kind, parse_language, told};
 use crate::cli::arguments::PlainFormat;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output;
@@ -37,9 +37,16 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
         arguments.origin.is_none_or(|origin| origin == pattern.origin)
             && arguments.stance.is_none_or(|stance| stance == pattern.stance)
     };
-    let mut patterns = Vec::new();
+    // Kinds are learned here, and only from what was dismissed or not.
+    let with_kinds = arguments.origin.is_none_or(|origin| origin == Origin::Learned)
+        && arguments.stance.is_none_or(|stance| stance == Stance::FalseAlarm);
+    let (mut patterns, mut kinds) = (Vec::new(), Vec::new());
     for language in base::languages().filter(|language| arguments.language.is_none_or(|only| only == *language)) {
-        let mut of_language = cache.patterns(language)?;
+        let known = cache.known(language)?;
+        if with_kinds {
+            kinds.extend(known.kinds.into_iter().map(|(kind, tally)| (language, kind, tally)));
+        }
+        let mut of_language = known.patterns;
         of_language.retain(asked);
         of_language.sort_by(|a, b| {
             rank::usefulness(b, look.now).total_cmp(&rank::usefulness(a, look.now)).then_with(|| a.id.cmp(&b.id))
@@ -48,7 +55,9 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
     }
     if arguments.format == PlainFormat::Json {
         let patterns: Vec<Value> = patterns.iter().map(|pattern| told::pattern(pattern, look.now)).collect();
-        output::print_json(&json::versioned([("patterns", patterns.into())]))?;
+        let kinds: Vec<Value> =
+            kinds.iter().map(|(language, kind, tally)| told::kind(*language, *kind, tally)).collect();
+        output::print_json(&json::versioned([("patterns", patterns.into()), ("kinds", kinds.into())]))?;
         return Ok(Exit::Done);
     }
     let mut table = Table::default();
@@ -65,6 +74,23 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
             (Paint::Plain, &format!("{}x", pattern.seen())),
             (Paint::Faint, if pattern.stance == Stance::FalseAlarm { "false alarm" } else { "" }),
             (Paint::Plain, &told::forms(pattern)),
+        ]);
+    }
+    for (language, kind, tally) in &kinds {
+        let (paint, state) = match tally.lowers() {
+            _ if tally.muted => (Paint::Faint, "muted"),
+            Some(_) => (Paint::Good, "used"),
+            None => (Paint::Faint, "watched"),
+        };
+        table.row([
+            (Paint::Strong, name_of_kind(*language, *kind).as_str()),
+            (Paint::Plain, language.name()),
+            (Paint::Faint, Origin::Learned.word()),
+            (paint, state),
+            (Paint::Plain, ""),
+            (Paint::Plain, &format!("{}x", tally.dismissed)),
+            (Paint::Faint, "kind"),
+            (Paint::Plain, &format!("{} dismissed, {} addressed", tally.dismissed, tally.addressed)),
         ]);
     }
     match table.is_empty() {

@@ -21,7 +21,7 @@ use super::output;
 use super::session::{self, Invocation};
 use crate::config::Texts;
 use crate::domain::text::one_line;
-use crate::domain::{MuteAction, Time};
+use crate::domain::{Kind, MuteAction, PatternId, Time};
 use crate::knowledge::base;
 use crate::knowledge::cache::Cache;
 use crate::knowledge::pattern::Pattern;
@@ -38,7 +38,11 @@ were addressed, from fixes, from dismissals, from history on request, from files
 `learning.enabled = false` in the settings, in a repository's .revdeck.toml too, or --no-learning: nothing is learned.
 
 A pattern is used once its confidence is 0.85, or 0.65 when it was seen three times or is curated; from 0.45 it is watched. It is raised \
-by findings that are addressed, and lowered by those that are dismissed.";
+by findings that are addressed, and lowered by those that are dismissed.
+
+Dismissals count by kind as well: once five findings of a kind, of two files or more, were dismissed in a language and none \
+was addressed, new ones are a priority lower. `list` shows the kinds, `forget` and `mute` take them as python/LONG_METHOD; \
+they are this machine's own and are not exported.";
 
 /// Arguments of `knowledge`.
 #[derive(Debug, Args)]
@@ -60,11 +64,11 @@ enum Command {
     Import(import::Arguments),
     /// Learn from the commits of a repository that say they fix something
     Learn(learn::Arguments),
-    /// Take patterns out for good: they are not learned or imported again
+    /// Take patterns out for good: they are not learned or imported again; begin to count a kind anew
     Forget(forget::Arguments),
-    /// Keep patterns from being used
+    /// Keep patterns from being used, or a kind from being lowered
     Mute(mute::Arguments),
-    /// Have muted patterns used again
+    /// Have muted patterns or kinds used again
     Unmute(mute::Arguments),
     /// How well learned patterns point at buggy lines, on public fixes
     Evaluate(evaluate::Arguments),
@@ -105,6 +109,17 @@ fn now(invocation: &Invocation) -> Result<Time, CliError> {
     Ok(invocation.ambient()?.now())
 }
 
+/// What a person names to forget or mute it.
+enum Named {
+    Pattern(Language, PatternId),
+    Kind(Language, Kind),
+}
+
+/// How a kind of findings of a language is named: `python/LONG_METHOD`.
+fn name_of_kind(language: Language, kind: Kind) -> String {
+    format!("{}/{kind}", language.name())
+}
+
 fn parse_language(name: &str) -> Result<Language, String> {
     base::language(name).ok_or_else(|| {
         let names: Vec<&str> = base::languages().map(Language::name).collect();
@@ -130,7 +145,25 @@ fn find(cache: &Cache, given: &str) -> Result<(Language, Pattern), CliError> {
     }
 }
 
-/// All patterns named, by language in the order of their names.
-fn find_all(cache: &Cache, given: &[String]) -> Result<Vec<(Language, Pattern)>, CliError> {
-    given.iter().map(|given| find(cache, given)).collect()
+/// All that is named, in its order.
+fn find_all(cache: &Cache, given: &[String]) -> Result<Vec<Named>, CliError> {
+    let named = |given: &String| match given.split_once('/') {
+        Some((language, kind)) => find_kind(cache, language, kind),
+        None => find(cache, given).map(|(language, pattern)| Named::Pattern(language, pattern.id)),
+    };
+    given.iter().map(named).collect()
+}
+
+fn find_kind(cache: &Cache, language: &str, kind: &str) -> Result<Named, CliError> {
+    let language = parse_language(language).map_err(CliError::usage)?;
+    let counted = cache.known(language)?.kinds;
+    let kind = kind.to_uppercase().parse().ok().filter(|kind| counted.contains_key(kind)).ok_or_else(|| {
+        CliError::usage(format!(
+            "no finding of {} was decided about that is of the kind {:?}",
+            language.name(),
+            one_line(kind)
+        ))
+        .hint("`revdeck knowledge list` lists the kinds that were counted")
+    })?;
+    Ok(Named::Kind(language, kind))
 }

@@ -34,8 +34,10 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
     let look = look(invocation)?;
     let (mut all, mut languages) = (Figures::default(), Vec::new());
     for language in base::languages() {
-        let mut figures = Figures { forgotten: cache.forgotten(language)?.len(), ..Figures::default() };
-        for pattern in cache.patterns(language)? {
+        let known = cache.known(language)?;
+        let kinds = known.kinds.values().filter(|tally| tally.lowers().is_some()).count();
+        let mut figures = Figures { forgotten: known.forgotten.len(), kinds, ..Figures::default() };
+        for pattern in known.patterns {
             figures.add(&pattern, &rank::standing(&pattern, look.now));
         }
         all.merge(&figures);
@@ -47,8 +49,8 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
         return Ok(Exit::Done);
     }
     let mut table = Table::default();
-    let head =
-        ["language", "patterns", "learned", "base", "imported", "used", "watched", "muted", "forgotten", "outcomes"];
+    let numbers = ["patterns", "learned", "base", "imported", "used", "watched", "muted", "forgotten", "kinds lowered"];
+    let head = ["language"].into_iter().chain(numbers).chain(["outcomes"]);
     table.row(head.map(|name| (Paint::Faint, name)));
     for (name, figures) in languages.iter().map(|(name, figures)| (*name, figures)).chain([("all", &all)]) {
         let numbers = [
@@ -60,6 +62,7 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
             figures.watched,
             figures.muted,
             figures.forgotten,
+            figures.kinds,
         ];
         let (rate, bound) = figures.rates();
         let mut cells = vec![name.to_owned()];

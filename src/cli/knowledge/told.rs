@@ -1,10 +1,12 @@
-//! A pattern as JSON and in words.
+//! A pattern, and a kind that is counted, as JSON and in words.
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::Time;
+use crate::domain::{Kind, Time};
+use crate::knowledge::kinds::Tally;
 use crate::knowledge::pattern::Pattern;
 use crate::knowledge::rank;
+use crate::provider::builtin::language::Language;
 
 /// A pattern with every key, and where it stands.
 pub fn pattern(pattern: &Pattern, now: Time) -> Value {
@@ -42,6 +44,19 @@ pub fn pattern(pattern: &Pattern, now: Time) -> Value {
         object.insert("last_seen".to_owned(), Value::Null);
     }
     Value::Object(object)
+}
+
+/// A kind with what was decided about its findings.
+pub fn kind(language: Language, kind: Kind, tally: &Tally) -> Value {
+    json!({
+        "language": language.name(),
+        "kind": kind,
+        "dismissed": tally.dismissed,
+        "addressed": tally.addressed,
+        "lowered": tally.lowers().is_some(),
+        "muted": tally.muted,
+        "last_seen": tally.last_seen,
+    })
 }
 
 /// The forms in one line.

@@ -8,9 +8,10 @@ use super::MOST_PATTERNS;
 use crate::domain::{Kind, PatternId, Time, content_hash, word_enum};
 use crate::knowledge::document::Document;
 use crate::knowledge::form::Form;
+use crate::knowledge::kinds::Judged;
 use crate::knowledge::metrics::{self, Event};
 use crate::knowledge::pattern::{Count, EditKind, Evidence, MAX_ORIGINS, Month, Origin, Pattern, Stance};
-use crate::knowledge::{base, rank, words};
+use crate::knowledge::{base, rank};
 use crate::provider::builtin::language::Language;
 
 /// Months of which outcomes are kept. Own: two years.
@@ -146,8 +147,8 @@ impl Change<'_> {
         }
     }
 
-    /// Whether this is the first time that a source says this of a pattern. The digest is salted with this machine's id:
-    /// it does not tell others which commits were seen.
+    /// Whether this is the first time that a source says this of a pattern or a kind. The digest is salted with this
+    /// machine's id: it does not tell others which commits were seen.
     fn is_first(&mut self, what: &str, source: &str, id: &str) -> bool {
         let digest = self.digest([what, source, id]);
         self.document.note(digest)
@@ -204,31 +205,12 @@ impl Change<'_> {
                 Event::Seen
             }
             None => {
-                let (description, instruction) = (
-                    words::description(stance, edit, kind, &observation.broken, &observation.fixed),
-                    words::instruction(stance, edit, kind, &observation.broken, &observation.fixed),
-                );
+                let Observation { broken, fixed, .. } = observation;
                 let pattern = Pattern {
-                    id: id.clone(),
-                    language: name.to_owned(),
-                    stance,
-                    edit,
-                    kind,
-                    description,
-                    broken,
-                    fixed,
-                    instruction,
                     evidence,
-                    origin: Origin::Learned,
-                    counts: BTreeMap::new(),
-                    here: Count::default(),
                     first_seen: at,
                     last_seen: at,
-                    last_matched: None,
-                    months: BTreeMap::new(),
-                    related: Vec::new(),
-                    group: None,
-                    muted: false,
+                    ..Pattern::of(name, stance, edit, kind, broken, fixed)
                 };
                 self.document.patterns.insert(id.clone(), pattern);
                 Event::Learned
@@ -249,6 +231,17 @@ impl Change<'_> {
         }
         self.came_to(id, *outcome);
         true
+    }
+
+    /// Counts a verdict by its kind; whether it is new. The caller has asked the gate.
+    pub fn judge(&mut self, judged: &Judged) -> bool {
+        let is_new = self.is_first(judged.verdict.word(), &judged.source, judged.kind.word());
+        if is_new {
+            let file = self.digest([&judged.file]) as u32;
+            self.document.kinds.entry(judged.kind).or_default().count(judged.verdict, file, self.now);
+            self.is_changed = true;
+        }
+        is_new
     }
 
     /// Counts what a finding came to.

@@ -6,7 +6,7 @@
 //!
 //! | file | for |
 //! |---|---|
-//! | `<language>_accumulated.json` | patterns, tombstones of forgotten ones, digests of what was counted; see `document` |
+//! | `<language>_accumulated.json` | patterns, tombstones of forgotten ones, counts of kinds, digests of what was counted; see `document` |
 //! | `metrics.jsonl`, `metrics.1.jsonl` | what happened to patterns, see [`super::metrics`] |
 //! | `origin` | the random id under which this machine counts |
 //! | `lock` | held while something is changed |
@@ -24,11 +24,12 @@ use std::path::{Path, PathBuf};
 use self::change::Change;
 use super::document::{Document, MOST_BYTES, Unread, VERSION};
 use super::error::KnowledgeError;
+use super::kinds::{Judged, Tallies};
 use super::matcher::is_wrong_import;
 use super::metrics::{self, Event};
 use super::pattern::{EditKind, Pattern};
 use super::{base, gate, group};
-use crate::domain::{MuteAction, PatternId, Time};
+use crate::domain::{Kind, MuteAction, PatternId, Time};
 use crate::provider::builtin::language::Language;
 use crate::store::StoreError;
 use crate::store::files::{self, Existing};
@@ -42,6 +43,15 @@ const MOST_DAMAGED: u32 = 9;
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
+}
+
+/// What is known of a language.
+#[derive(Debug, Default)]
+pub struct Known {
+    pub patterns: Vec<Pattern>,
+    pub kinds: Tallies,
+    /// What a person does not want to have, and since when.
+    pub forgotten: BTreeMap<PatternId, Time>,
 }
 
 /// The lock; given up on drop. The file is never unlinked.
@@ -95,9 +105,14 @@ impl Cache {
         Ok(files::write_atomically(&self.folder.join(NOTICES_FILE), text.as_bytes(), Existing::Replace)?)
     }
 
-    /// The patterns of a language, by id: the base with what is known of it here, what was learned and what was imported.
-    /// Muted ones are among them, forgotten ones are not.
+    /// The patterns of a language, see [`Self::known`].
     pub fn patterns(&self, language: Language) -> Result<Vec<Pattern>, KnowledgeError> {
+        self.known(language).map(|known| known.patterns)
+    }
+
+    /// What is known of a language. The patterns are in the order of their ids: the base with what is known of it here, what
+    /// was learned and what was imported. Muted ones are among them, forgotten ones are not.
+    pub fn known(&self, language: Language) -> Result<Known, KnowledgeError> {
         let document = self.read(language)?;
         let mut all = document.patterns;
         for curated in base::patterns(language) {
@@ -123,12 +138,7 @@ impl Cache {
             all.values_mut().for_each(|pattern| pattern.find_here(&origin));
         }
         group::regroup(&mut all);
-        Ok(all.into_values().collect())
-    }
-
-    /// What a person does not want to have of a language, and since when.
-    pub fn forgotten(&self, language: Language) -> Result<BTreeMap<PatternId, Time>, KnowledgeError> {
-        Ok(self.read(language)?.forgotten)
+        Ok(Known { patterns: all.into_values().collect(), kinds: document.kinds, forgotten: document.forgotten })
     }
 
     /// Counts observations, and makes patterns of those that are new.
@@ -164,6 +174,57 @@ impl Cache {
             },
         )?;
         Ok(counted)
+    }
+
+    /// Counts by kind what was decided about findings, each once for a verdict; how many were new.
+    pub fn judge(&self, judged: &[Judged], now: Time) -> Result<usize, KnowledgeError> {
+        let admitted: Vec<&Judged> =
+            judged.iter().filter(|judged| gate::admit_kind(judged.kind.word()).is_ok()).collect();
+        let mut counted = 0;
+        self.by_language(
+            &admitted,
+            |judged| judged.language,
+            now,
+            |change, judged| {
+                counted += usize::from(change.judge(judged));
+            },
+        )?;
+        Ok(counted)
+    }
+
+    /// Begins to count a kind anew; what was counted is not counted again. Whether anything was.
+    pub fn forget_kind(&self, language: Language, kind: Kind, now: Time) -> Result<bool, KnowledgeError> {
+        self.change_kinds(language, now, |kinds| kinds.remove(&kind).is_some())
+    }
+
+    /// Keeps a kind that is counted from being lowered, or has it lowered again when it is always dismissed. Whether it was
+    /// otherwise.
+    pub fn mute_kind(
+        &self,
+        language: Language,
+        kind: Kind,
+        action: MuteAction,
+        now: Time,
+    ) -> Result<bool, KnowledgeError> {
+        let muted = action == MuteAction::Mute;
+        self.change_kinds(language, now, |kinds| {
+            kinds.get_mut(&kind).is_some_and(|tally| std::mem::replace(&mut tally.muted, muted) != muted)
+        })
+    }
+
+    fn change_kinds(
+        &self,
+        language: Language,
+        now: Time,
+        work: impl FnOnce(&mut Tallies) -> bool,
+    ) -> Result<bool, KnowledgeError> {
+        let mut is_changed = false;
+        let _held = self.lock()?;
+        self.change(language, now, |change| {
+            is_changed = work(&mut change.document.kinds);
+            change.is_changed |= is_changed;
+        })?;
+        Ok(is_changed)
     }
 
     /// Code matched these patterns just now.

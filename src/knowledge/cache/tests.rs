@@ -3,6 +3,7 @@ use super::*;
 use crate::domain::Kind;
 use crate::knowledge::document::MOST_DIGESTS;
 use crate::knowledge::form::Form;
+use crate::knowledge::kinds::{Tally, Verdict};
 use crate::knowledge::pattern::{Count, EditKind, Evidence, MAX_ORIGINS, Month, Origin, Stance};
 use crate::knowledge::test_support::{at, pattern};
 
@@ -156,7 +157,7 @@ fn what_is_forgotten_stays_so() {
     let merged = cache.merge(&[(PYTHON, one.clone())], at(1)).expect("merged");
     assert_eq!(merged, Merged { forgotten: 1, ..Merged::default() });
     assert!(learned(&cache).is_empty());
-    assert_eq!(cache.forgotten(PYTHON).expect("tombstones"), BTreeMap::from([(one.id, at(0))]));
+    assert_eq!(cache.known(PYTHON).expect("tombstones").forgotten, BTreeMap::from([(one.id, at(0))]));
 }
 
 #[test]
@@ -313,6 +314,47 @@ fn dismissed(kind: Kind, source: &str) -> Observation {
         evidence: Evidence::Dismissed,
         ..seen(source)
     }
+}
+
+fn judged(kind: Kind, verdict: Verdict, source: u32) -> Judged {
+    Judged { language: PYTHON, kind, verdict, file: format!("repo/{}.py", source % 3), source: format!("f {source}") }
+}
+
+fn tally(cache: &Cache, kind: Kind) -> Option<Tally> {
+    cache.known(PYTHON).expect("read").kinds.get(&kind).cloned()
+}
+
+#[test]
+fn verdicts_count_once_by_kind_and_those_that_may_be_grave_do_not() {
+    use Verdict::{Addressed, Dismissed};
+    let (_home, cache) = cache();
+    let grave = [judged(Kind::HardcodedConfiguration, Dismissed, 1), judged(Kind::Correctness, Addressed, 2)];
+    assert_eq!(cache.judge(&grave, at(0)).expect("refused"), 0);
+    assert!(!cache.folder.exists(), "nothing was made");
+
+    let all: Vec<Judged> = [1, 2, 2, 3, 4].map(|source| judged(Kind::LongMethod, Dismissed, source)).into();
+    assert_eq!(cache.judge(&all, at(0)).expect("counted"), 4);
+    assert_eq!(Cache::open(&cache.folder).judge(&all, at(1)).expect("counted"), 0);
+    let lowers = || tally(&cache, Kind::LongMethod).and_then(|tally| tally.lowers());
+    assert_eq!(lowers(), None);
+    cache.judge(&[judged(Kind::LongMethod, Dismissed, 5)], at(1)).expect("counted");
+    assert_eq!(lowers(), Some(5));
+    let text = fs::read_to_string(cache.path(PYTHON)).expect("a file");
+    assert!(!text.contains("repo") && !text.contains("f 1"), "{text}");
+
+    assert!(cache.mute_kind(PYTHON, Kind::LongMethod, MuteAction::Mute, at(1)).expect("muted"));
+    assert!(!cache.mute_kind(PYTHON, Kind::LongMethod, MuteAction::Mute, at(1)).expect("muted before"));
+    assert_eq!(lowers(), None);
+    cache.mute_kind(PYTHON, Kind::LongMethod, MuteAction::Unmute, at(1)).expect("unmuted");
+    assert_eq!(lowers(), Some(5));
+    // That it was right once ends it, until it is forgotten.
+    cache.judge(&[judged(Kind::LongMethod, Addressed, 6)], at(2)).expect("counted");
+    assert_eq!(lowers(), None);
+    assert!(cache.forget_kind(PYTHON, Kind::LongMethod, at(3)).expect("forgotten"));
+    assert!(!cache.forget_kind(PYTHON, Kind::LongMethod, at(3)).expect("forgotten before"));
+    assert_eq!(cache.judge(&all, at(3)).expect("counted before"), 0);
+    assert_eq!(tally(&cache, Kind::LongMethod), None);
+    assert!(!cache.mute_kind(PYTHON, Kind::LongMethod, MuteAction::Mute, at(3)).expect("not there"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::knowledge::cache::{Cache, Happened, Observation, Outcome, is_origin};
 use crate::knowledge::exchange;
 use crate::knowledge::form::Form;
 use crate::knowledge::hints::{Changed, hints};
+use crate::knowledge::kinds::{Judged, Verdict};
 use crate::knowledge::metrics::Event;
 use crate::knowledge::pattern::{Count, EditKind, Evidence, Origin, Pattern, Stance};
 use crate::knowledge::test_support::at;
@@ -23,7 +24,7 @@ use crate::provider::builtin::language::Language;
 
 const KEYS: &str = "version language patterns forgotten learned id stance edit kind description broken fixed instruction \
                     evidence origin counts frequency successes failures first_seen last_seen last_matched months related \
-                    group muted at event pattern count";
+                    group muted at event pattern count kinds dismissed addressed files";
 /// What descriptions, instructions and hints are written with.
 const PROSE: &str = "Abstract Known Learned Look a abstract alarm alarms and anything argument as became call \
                      capitals check code condition declaration dismissed do earlier else error false findings fixes \
@@ -115,6 +116,14 @@ impl Kept {
                 self.cache.forget(language, std::slice::from_ref(other), at(2)).expect("forgotten");
             }
         }
+        let judged = Language::ALL.map(|language| Judged {
+            language,
+            kind: Kind::LongMethod,
+            verdict: Verdict::Dismissed,
+            file: "customers/secret_plan".into(),
+            source: "a finding".into(),
+        });
+        self.cache.judge(&judged, at(2)).expect("counted");
         let export = exchange::export(&self.cache, None).expect("an export");
         self.value(allowed, "export", &export);
         let (file, other) = (self.home.path().join("export.json"), self.home.path().join("other"));

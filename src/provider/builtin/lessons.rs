@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion};
+use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion, text::count};
 
 use super::change::Lines;
 use super::smells::Smell;
@@ -20,12 +20,21 @@ pub trait Lessons: Send + Sync {
     /// The places of a file whose code is like what was corrected before, the surest first. No two share a line.
     fn mistakes(&self, source: &Source<'_>) -> Vec<Lesson>;
 
-    /// Of kinds with lines, whether findings of the kind about code of that shape are always dismissed; in their order.
-    fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool>;
+    /// Of kinds with lines, whether such findings are always dismissed, and which; in their order.
+    fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<Dismissed>>;
 
     /// Where in a file the code of a pattern's mistake stands, worth a finding or not; none when the pattern is not in use:
     /// then nobody looks for what it found.
     fn places_of(&self, pattern: &PatternId, source: &Source<'_>) -> Option<Vec<LineRange>>;
+}
+
+/// Which findings are always dismissed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dismissed {
+    /// Those of the kind about code of this shape.
+    Shape,
+    /// Those of the kind, whatever the code: so many were.
+    Kind(u32),
 }
 
 /// A place that is like a mistake which was corrected before. The texts are made from abstract forms: they hold none of
@@ -101,11 +110,16 @@ pub(super) fn lower<'s>(lessons: &dyn Lessons, source: &Source<'_>, smells: impl
     let mut may: Vec<&mut Smell> = smells.into_iter().filter(|smell| may_be_lowered(smell)).collect();
     let asked: Vec<(Kind, LineRange)> =
         may.iter().map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect();
-    for (smell, is_dismissed) in may.iter_mut().zip(lessons.dismissed(source, &asked)) {
-        if let Some(lower) = next_lower(smell.priority).filter(|_| is_dismissed) {
-            smell.priority = lower;
-            smell.explanation.push_str(" Findings like it were dismissed before, so its priority is a step lower.");
-        }
+    for (smell, dismissed) in may.iter_mut().zip(lessons.dismissed(source, &asked)) {
+        let Some((lower, dismissed)) = next_lower(smell.priority).zip(dismissed) else { continue };
+        smell.priority = lower;
+        let why = match dismissed {
+            Dismissed::Shape => "Findings like it were dismissed before".to_owned(),
+            Dismissed::Kind(times) => {
+                format!("Findings of this kind are always dismissed here ({})", count(times as usize, "time"))
+            }
+        };
+        smell.explanation.push_str(&format!(" {why}, so its priority is a step lower."));
     }
 }
 
@@ -145,8 +159,12 @@ mod tests {
             wrong.map(|(_, line)| lesson(self.0, line)).collect()
         }
 
-        fn dismissed(&self, _: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool> {
-            vec![true; asked.len()]
+        fn dismissed(&self, _: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<Dismissed>> {
+            let of = |(kind, _): &(Kind, LineRange)| match kind {
+                Kind::GodClass => Dismissed::Kind(7),
+                _ => Dismissed::Shape,
+            };
+            asked.iter().map(|asked| Some(of(asked))).collect()
         }
 
         fn places_of(&self, _: &PatternId, _: &Source<'_>) -> Option<Vec<LineRange>> {
@@ -215,5 +233,15 @@ mod tests {
         lower(&Taught(kind), &source.expect("parses"), &mut smells);
         assert_eq!(smells[0].priority, to);
         assert_eq!(smells[0].explanation.contains("dismissed"), from != to, "{}", smells[0].explanation);
+    }
+
+    #[test]
+    fn a_kind_that_is_always_dismissed_is_said_with_how_often() {
+        let source = Parsers::default().parse("a.py", Language::Python, b"x\n").expect("parses");
+        let mut smells = [Smell { priority: Priority::P1, ..lesson(Kind::GodClass, 1).into_smell() }];
+        lower(&Taught(Kind::GodClass), &source, &mut smells);
+        let said = &smells[0].explanation;
+        assert!(said.ends_with("always dismissed here (7 times), so its priority is a step lower."), "{said}");
+        assert_eq!(smells[0].priority, Priority::P2);
     }
 }

@@ -112,6 +112,12 @@ impl Builtin {
         Held::of(source, facts, &self.limits).into_hidden()
     }
 
+    /// Hides in the smells of a file what must not be shown, and has them heed what was learned.
+    fn finish(&self, source: &Source<'_>, facts: &Facts, smells: &mut [Smell]) {
+        self.hidden_in(source, facts).hide(smells, source.text);
+        self.heed(source, smells);
+    }
+
     /// Has smells of a file heed what was learned: see [`lessons`].
     fn heed<'s>(&self, source: &Source<'_>, smells: impl IntoIterator<Item = &'s mut Smell>) {
         if let Some(known) = &self.lessons {

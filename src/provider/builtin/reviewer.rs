@@ -266,8 +266,7 @@ impl BuiltinReviewer {
         }
         for ((file, source, facts, _), mut smells) in parsed.iter().zip(smells_of) {
             if !smells.is_empty() {
-                self.builtin.hidden_in(source, facts).hide(&mut smells, source.text);
-                self.builtin.heed(source, &mut smells);
+                self.builtin.finish(source, facts, &mut smells);
             }
             report.findings.extend(self.findings(&smells, &file.path, source.text));
             report.read.push(FileRead { path: file.path.clone(), lines: lines_of(source.text) });
@@ -297,6 +296,8 @@ impl BuiltinReviewer {
             let Some((path, _)) = group.first() else { continue };
             let Some(file) = by_path.get(path.as_str()) else { continue };
             let Ok(text) = self.blob(&file.new_blob) else { continue };
+            let Some(language) = Language::detect(path, &text) else { continue };
+            let Ok(source) = parsers.parse(path, language, &text) else { continue };
             let added = Lines::added(&file.hunks);
             let mut smells: Vec<Smell> = group
                 .iter()
@@ -304,7 +305,7 @@ impl BuiltinReviewer {
                 .filter(|smell| added.overlaps(smell.line_start, smell.line_end))
                 .collect();
             if !smells.is_empty() {
-                self.builtin.hidden(&mut parsers, path, &text).hide(&mut smells, &text);
+                self.builtin.finish(&source, &Facts::of(&source), &mut smells);
             }
             report.findings.extend(self.findings(&smells, path, &text));
             report.read.push(FileRead { path: path.clone(), lines: lines_of(&text) });

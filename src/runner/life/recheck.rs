@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
     use crate::domain::PatternId;
-    use crate::provider::builtin::lessons::Lesson;
+    use crate::provider::builtin::lessons::{Dismissed, Lesson};
     use crate::provider::builtin::source::Source;
 
     /// Knows one pattern, and finds it nowhere.
@@ -123,8 +123,8 @@ mod tests {
             Vec::new()
         }
 
-        fn dismissed(&self, _: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<bool> {
-            vec![false; asked.len()]
+        fn dismissed(&self, _: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<Dismissed>> {
+            vec![None; asked.len()]
         }
 
         fn places_of(&self, pattern: &PatternId, _: &Source<'_>) -> Option<Vec<LineRange>> {

@@ -131,6 +131,15 @@ fn language(app: &App, shelf: &Shelf, width: usize, doc: &mut Doc) {
         "origin",
         [(figures.learned, "learned here"), (figures.base, "came with revdeck"), (figures.imported, "imported")],
     );
+    let lowered: Vec<String> = shelf
+        .lowered
+        .iter()
+        .map(|(kind, times)| format!("{} ({})", kind_words(kind.word()), text::count(*times as usize, "time")))
+        .collect();
+    if !lowered.is_empty() {
+        let told = format!("always dismissed: {}", lowered.join(&dot));
+        doc.field("lowered", NAMES, Role::Normal, &told, width);
+    }
     if let (share @ Some(_), bound) = figures.rates() {
         rate(app, (figures.successes, figures.failures), share, bound, width, doc);
     }

@@ -330,9 +330,11 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
         RunEvent::Waiting { reason, wait_ms, .. } => {
             ("waiting", Role::Warn, format!("{reason}, {} s", wait_ms.div_ceil(1000)))
         }
-        RunEvent::ToolAnswered { name, arguments, outcome, tokens, result, .. } => {
-            ("tool", Role::Muted, format!("{name} {arguments}: {outcome}, {tokens} tokens, {result}"))
-        }
+        RunEvent::ToolAnswered { name, arguments, outcome, tokens, result, .. } => (
+            "tool",
+            Role::Muted,
+            format!("{name} {arguments}: {outcome}, {}, {result}", text::count(*tokens as usize, "token")),
+        ),
         RunEvent::Restated { finding, .. } => ("restated", Role::of_priority(finding.priority), finding.title.clone()),
         RunEvent::Repeated { title, line_start, .. } => {
             ("repeated", Role::Muted, format!("line {line_start}: {title}"))
@@ -345,9 +347,11 @@ fn entry_line(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
         RunEvent::CodeSmellsAccumulated { new_issues, total_issues, .. } => {
             ("findings", Role::Muted, format!("{new_issues} new, {total_issues} in all"))
         }
-        RunEvent::SlidingWindowApplied { messages_removed, messages_kept, .. } => {
-            ("window", Role::Muted, format!("{messages_removed} messages slid out, {messages_kept} kept"))
-        }
+        RunEvent::SlidingWindowApplied { messages_removed, messages_kept, .. } => (
+            "window",
+            Role::Muted,
+            format!("{} slid out, {messages_kept} kept", text::count(*messages_removed as usize, "message")),
+        ),
         RunEvent::FinalCodeSmellsSummary { total_issues, loops, .. } => {
             let what = format!(
                 "{} in {}",

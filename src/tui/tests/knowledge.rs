@@ -8,10 +8,10 @@ use rstest::rstest;
 use unicode_width::UnicodeWidthStr;
 
 use super::support::*;
-use crate::domain::{Kind, MuteAction, PatternId, Time};
+use crate::domain::{Kind, MuteAction, Time};
 use crate::knowledge::form::Form;
 use crate::knowledge::pattern::{Count, EditKind, Evidence, Month, Origin, Pattern, Stance};
-use crate::knowledge::{rank, words};
+use crate::knowledge::rank;
 use crate::provider::builtin::language::Language;
 use crate::tui::app::{App, Overlay, Prompt, Tone};
 use crate::tui::glyphs;
@@ -31,39 +31,27 @@ fn pattern(
     (broken, fixed): (&str, &str),
     (frequency, successes, failures): (u32, u32, u32),
 ) -> Pattern {
-    let [one, other]: [Form; 2] = [broken, fixed].map(|text| text.parse().expect("a form"));
+    let [broken, fixed]: [Form; 2] = [broken, fixed].map(|text| text.parse().expect("a form"));
     let (stance, kind) = match fixed.is_empty() && edit == EditKind::Other {
         true => (Stance::FalseAlarm, Kind::MagicNumbers),
         false => (Stance::Mistake, edit.usual_kind()),
     };
+    let counted = Count { frequency, successes, failures };
     Pattern {
-        id: PatternId::of(language.name(), broken, fixed),
-        language: language.name().to_owned(),
-        stance,
-        edit,
-        kind,
-        description: words::description(stance, edit, kind, &one, &other),
-        broken: broken.to_owned(),
-        fixed: fixed.to_owned(),
-        instruction: words::instruction(stance, edit, kind, &one, &other),
         evidence: if stance == Stance::FalseAlarm { Evidence::Dismissed } else { Evidence::Addressed },
-        origin: Origin::Learned,
-        counts: BTreeMap::from([("m_1".to_owned(), Count { frequency, successes, failures })]),
-        here: Count { frequency, successes, failures },
+        counts: BTreeMap::from([("m_1".to_owned(), counted)]),
+        here: counted,
         first_seen: at(200),
         last_seen: at(2),
         last_matched: (successes > 0).then(|| at(1)),
-        months: BTreeMap::new(),
-        related: Vec::new(),
-        group: None,
-        muted: false,
+        ..Pattern::of(language.name(), stance, edit, kind, &broken, &fixed)
     }
 }
 
 fn shelf(language: Language, patterns: Vec<Pattern>) -> Shelf {
     let now = at(0);
     let known = |pattern: Pattern| Known { standing: rank::standing(&pattern, now), similar: 0, pattern };
-    Shelf { language, patterns: patterns.into_iter().map(known).collect() }
+    Shelf { language, patterns: patterns.into_iter().map(known).collect(), lowered: Vec::new() }
 }
 
 /// Three languages, of every origin and both stances.
@@ -164,6 +152,17 @@ fn what_is_known_at_two_sizes() {
         assert!(screen(&app).is_ascii(), "{}", screen(&app));
         assert_snapshot!(format!("knowledge-ascii-{columns}x{rows}"), screen(&app));
     }
+}
+
+#[test]
+fn the_page_of_a_language_says_which_kinds_are_lowered() {
+    let mut library = library();
+    library.shelves[0].lowered = vec![(Kind::LongMethod, 7), (Kind::TightCoupling, 5)];
+    let mut app = opened(150, 40, library);
+    press(&mut app, "k");
+    let shown = screen(&app);
+    assert!(shown.contains("always dismissed: long method (7 times)"), "{shown}");
+    assert!(shown.contains("coupling (5 times)"), "{shown}");
 }
 
 #[test]

@@ -107,9 +107,9 @@ fn engine(app: &App) -> (&'static str, String, Role) {
         RunStatus::Pending => format!("waiting for a worker {dot} {}", app.since(run.created_ms)),
         // Files that are left out are in the number of files, and not among the hunks.
         RunStatus::Reviewing if run.hunks_total > 0 => format!(
-            "reviewing {}/{} hunks {dot} active {} ago",
+            "reviewing {}/{} {dot} active {} ago",
             run.hunks_covered,
-            run.hunks_total,
+            text::count(run.hunks_total as usize, "hunk"),
             app.since(run.updated_ms)
         ),
         status => format!("{status} {dot} active {} ago", app.since(run.updated_ms)),
