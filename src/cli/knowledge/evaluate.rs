@@ -110,9 +110,8 @@ fn sources(arguments: &Arguments) -> Result<Vec<(String, Cases)>, EvaluateError>
 }
 
 fn cases(source: &Path, arguments: &Arguments) -> Result<Cases, EvaluateError> {
-    let is_folder_of_tasks = ["Tasks", "Datasets"].iter().any(|name| source.join(name).is_dir());
     match Repo::discover(source) {
-        Ok(repo) if !is_folder_of_tasks => {
+        Ok(repo) if !Cases::is_folder(source) => {
             Cases::of_repositories(vec![repo], DEPTH, arguments.language, part(arguments))
         }
         _ => Cases::of_folder(source, arguments.language.unwrap_or(Language::Java), part(arguments)),

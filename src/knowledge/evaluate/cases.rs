@@ -58,6 +58,11 @@ pub enum Part {
 }
 
 impl Cases {
+    /// Whether a folder has tasks as [`Cases::of_folder`] reads them; a repository may be around it.
+    pub fn is_folder(folder: &Path) -> bool {
+        datasets(folder).is_ok_and(|datasets| !datasets.is_empty())
+    }
+
     /// The tasks in a folder of CodRep's layout: `Tasks/N.txt` has the fixed line, an empty line and the file before;
     /// `Solutions/N.txt` has the number of the line that was replaced, from 1. Of several folders of tasks the one with
     /// the largest number is the later part; of one, the last quarter of its tasks is.
@@ -308,6 +313,9 @@ mod tests {
                 }
             }
         }
+        let is_folder = |inner: &str| Cases::is_folder(&folder.path().join(inner));
+        let found = ["", "Datasets", "Datasets/Dataset10", "Datasets/Dataset10/Tasks", "none"].map(is_folder);
+        assert_eq!(found, [true, true, true, false, false]);
         let parts = |part| {
             let cases = Cases::of_folder(folder.path(), Language::Java, part).expect("cases");
             (cases.earlier(), cases.later())
