@@ -136,8 +136,17 @@ impl Kept<'_> {
         unpack(&self.shelf.get(Self::commit_key(commit))?)?.pop()
     }
 
-    fn put_commit(&self, entry: &Entry) {
-        self.shelf.put(Self::commit_key(&entry.ancestor.commit), pack(slice::from_ref(entry)));
+    /// What a commit changed, and how much of that git does not have. Kept by itself: the histories of other tips have it too,
+    /// those of older ones as well.
+    fn read(&self, repo: &Repo, ancestor: Ancestor) -> (Entry, u32) {
+        if let Some(entry) = self.commit(&ancestor.commit) {
+            return (entry, 0);
+        }
+        let (entry, missing) = Entry::read(repo, ancestor, self.cancelled);
+        if missing == 0 {
+            self.shelf.put(Self::commit_key(&entry.ancestor.commit), pack(slice::from_ref(&entry)));
+        }
+        (entry, missing)
     }
 }
 
@@ -158,15 +167,7 @@ fn on_top(repo: &Repo, tip: &str, kept: &Kept<'_>) -> Option<Vec<Entry>> {
             return None;
         }
     };
-    let above = above.into_iter().map(|ancestor| {
-        kept.commit(&ancestor.commit).unwrap_or_else(|| {
-            let (entry, missing) = Entry::read(repo, ancestor, kept.cancelled);
-            if missing == 0 {
-                kept.put_commit(&entry);
-            }
-            entry
-        })
-    });
+    let above = above.into_iter().map(|ancestor| kept.read(repo, ancestor).0);
     Some(above.chain(base).take(kept.limit).collect())
 }
 
@@ -183,12 +184,10 @@ fn walked(repo: &Repo, tip: &str, kept: &Kept<'_>) -> Result<Vec<Entry>, GitErro
     let mut missing = u32::from(is_cut_short);
     let mut entries = Vec::with_capacity(ancestors.len());
     for ancestor in ancestors {
-        let known = base.remove(&ancestor.commit).or_else(|| kept.commit(&ancestor.commit));
-        entries.push(known.unwrap_or_else(|| {
-            let (entry, lacks) = Entry::read(repo, ancestor, kept.cancelled);
-            missing += lacks;
-            entry
-        }));
+        let (entry, lacks) =
+            base.remove(&ancestor.commit).map_or_else(|| kept.read(repo, ancestor), |entry| (entry, 0));
+        missing += lacks;
+        entries.push(entry);
     }
     if missing == 0 {
         kept.put_history(tip, &entries);
@@ -385,6 +384,19 @@ mod tests {
         assert_eq!(hunks(&later), [1; 6]);
         assert_eq!(later.before(&sample.tip()), [0, 1, 2, 3, 4, 5]);
         assert_eq!(later.history.commits[1..], read.history.commits);
+    }
+
+    #[test]
+    fn what_is_kept_serves_the_histories_of_older_commits() {
+        let sample = Sample::new(3);
+        let older = sample.tip();
+        (3..5).for_each(|number| drop(sample.commit(number)));
+        sample.read();
+        fs::remove_file(sample.object(1)).expect("an object that is gone");
+        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        let kept = sample.folder.path().join("kept");
+        let read = Known::read(&repo, &older, 100, Some(&kept), &|| false).expect("a history");
+        assert_eq!(hunks(&read), [1; 3]);
     }
 
     #[test]
