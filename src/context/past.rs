@@ -48,12 +48,11 @@ struct Changed {
 }
 
 impl Known {
-    /// What `limit` commits behind `tip`, itself included, changed of code.
+    /// What `limit` commits behind `tip`, itself included, changed of code. Once it is cancelled, commits have changed
+    /// nothing; what was read until then is kept.
     ///
     /// # Errors
     /// A tip that is no commit. What goes wrong with `folder` costs time and nothing else.
-    ///
-    /// Once it is cancelled, commits have changed nothing; what was read until then is kept.
     pub fn read(
         repo: &Repo,
         tip: &str,

@@ -24,6 +24,22 @@ fn function(condition: &str) -> String {
     format!("def f(x):\n    if {condition}:\n        return 1\n    return g(x)\n")
 }
 
+fn fixed() -> TestEnvironment {
+    let test = TestEnvironment::new();
+    test.write("a.py", function("x == None"));
+    test.commit("Begin");
+    test.write("a.py", function("x is None"));
+    test.commit("Fix the comparison");
+    test
+}
+
+fn fixed_twice() -> TestEnvironment {
+    let test = fixed();
+    test.write("a.py", function("not x"));
+    test.commit("Fix what is empty");
+    test
+}
+
 #[test]
 fn fixes_teach_and_nothing_else_does() {
     let test = TestEnvironment::new();
@@ -49,13 +65,7 @@ fn fixes_teach_and_nothing_else_does() {
 
 #[test]
 fn only_the_newest_commits_are_looked_at_and_the_newest_comes_first() {
-    let test = TestEnvironment::new();
-    test.write("a.py", function("x == None"));
-    test.commit("Begin");
-    test.write("a.py", function("x is None"));
-    test.commit("Fix the comparison");
-    test.write("a.py", function("not x"));
-    test.commit("Fix what is empty");
+    let test = fixed_twice();
     assert_eq!(mined(&test, 1).0, Mined { commits: 1, fixes: 1, edits: 1 });
     let (all, edits) = mined(&test, 10);
     assert_eq!(all, Mined { commits: 2, fixes: 2, edits: 2 });
@@ -64,11 +74,7 @@ fn only_the_newest_commits_are_looked_at_and_the_newest_comes_first() {
 
 #[test]
 fn a_commit_has_the_same_digest_after_it_was_written_again() {
-    let test = TestEnvironment::new();
-    test.write("a.py", function("x == None"));
-    test.commit("Begin");
-    test.write("a.py", function("x is None"));
-    test.commit("Fix the comparison");
+    let test = fixed();
     let (_, before) = mined(&test, 10);
     test.git(&["commit", "--amend", "-qm", "Fix the comparison, in other words"]);
     let (_, after) = mined(&test, 10);
@@ -93,13 +99,7 @@ fn a_commit_that_changes_much_is_no_fix_of_one_thing() {
 
 #[test]
 fn who_has_enough_gets_no_more() {
-    let test = TestEnvironment::new();
-    test.write("a.py", function("x == None"));
-    test.commit("Begin");
-    test.write("a.py", function("x is None"));
-    test.commit("Fix the comparison");
-    test.write("a.py", function("not x"));
-    test.commit("Fix what is empty");
+    let test = fixed_twice();
     let mut asked = 0;
     let repo = Repo::discover(&test.repo()).expect("a repository");
     let mined = fixes(&repo, 10, &mut |_| {
