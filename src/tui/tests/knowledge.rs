@@ -374,6 +374,11 @@ fn an_export_asks_where_to_and_before_it_replaces() {
     assert_eq!(orders(&commands), [&Order::Export { path, existing: Existing::Replace }]);
     send(&mut app, Message::KnowledgeDone(Outcome::Done("6 patterns in /tmp/team file.json".into())));
     assert!(screen(&app).contains("6 patterns in /tmp/team file.json"));
+    // Who was asked something else meanwhile answers that.
+    press(&mut app, "j D");
+    send(&mut app, Message::KnowledgeDone(Outcome::Exists("/tmp/team file.json".into())));
+    assert!(screen(&app).contains("Forget this pattern for good?") && screen(&app).contains("export again"));
+    press(&mut app, "Esc");
     // Nothing typed is nothing asked for.
     assert!(press(&mut app, "e Ctrl-u Enter").is_empty());
     assert!(press(&mut app, "e Esc").is_empty() && is_open(&app));

@@ -75,9 +75,6 @@ fn menu(app: &App, fix: &Fix) -> Menu {
 
 /// Undo or redo came to a fix: asks for the whole step, its files and its findings.
 pub fn ask(app: &mut App, fix: &Fix) {
-    if !matches!(app.overlay, Overlay::None) {
-        return app.say(Tone::Plain, "a fix is next to be taken back: ask for it again");
-    }
     let (id, size) = (fix.fix_id.clone(), fix.size());
     let (text, order) = match fix.status {
         FixStatus::Applied => {
@@ -85,7 +82,7 @@ pub fn ask(app: &mut App, fix: &Fix) {
         }
         _ => (format!("Your last step took a fix out. Write it into your files again ({size})?"), FixOrder::Apply(id)),
     };
-    app.overlay = Overlay::Confirm { question: Question::Fix(order), text };
+    super::ask(app, Question::Fix(order), text, "that step is of a fix: ask for it again");
 }
 
 /// Who would make a fix is known: asks whether to.
@@ -106,12 +103,8 @@ pub fn planned(app: &mut App, plan: Result<FixPlan, String>) {
         };
         format!("Have {} fix {what}? {most}", text::one_line(&plan.reviewer))
     };
-    // Who has opened something meanwhile is not asked in the middle of it.
-    if !matches!(app.overlay, Overlay::None) {
-        return app.say(Tone::Plain, "a fix can be made: ask for it again");
-    }
     app.notice = None;
-    app.overlay = Overlay::Confirm { question: Question::Fix(FixOrder::Make(plan.findings)), text };
+    super::ask(app, Question::Fix(FixOrder::Make(plan.findings)), text, "a fix can be made: ask for it again");
 }
 
 /// Sends an order off.

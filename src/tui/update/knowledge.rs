@@ -5,7 +5,7 @@ use super::super::keymap::Action;
 use super::super::knowledge::{self, Existing, Order, Side};
 use super::super::line::LineEdit;
 use super::super::message::Command;
-use super::{keys, quit};
+use super::{ask, keys, quit};
 use crate::domain::{MuteAction, text};
 
 /// Where an export goes unless somebody names another place: not among the files that are reviewed.
@@ -117,5 +117,5 @@ fn forget(app: &mut App) {
 pub fn ask_replace(app: &mut App, path: String) {
     let text = format!("There is a file {}. Replace it?", text::one_line(&path));
     let order = Order::Export { path, existing: Existing::Replace };
-    app.overlay = Overlay::Confirm { question: Question::Knowledge(order), text };
+    ask(app, Question::Knowledge(order), text, "nothing was exported, the file is there already: export again");
 }

@@ -15,7 +15,7 @@ mod prompt;
 pub use prompt::reasons;
 mod triage;
 
-use super::app::{App, FirstReview, Overlay, Pane, Tone};
+use super::app::{App, FirstReview, Overlay, Pane, Question, Tone};
 use super::doc::{Doc, Growth};
 use super::input::Input;
 use super::loaded::Loaded;
@@ -24,6 +24,15 @@ use super::theme::{Background, Theme};
 use super::{knowledge as patterns, pages, stats};
 use crate::domain::RunId;
 use crate::store::Pulse;
+
+/// Asks a question that comes by itself. Who has opened something meanwhile is not asked in the middle of it, where a key
+/// would answer both, and reads `otherwise`.
+fn ask(app: &mut App, question: Question, text: String, otherwise: &str) {
+    match app.overlay {
+        Overlay::None => app.overlay = Overlay::Confirm { question, text },
+        _ => app.say(Tone::Plain, otherwise),
+    }
+}
 
 /// Changes the state by what happened at `now` (milliseconds since 1970); what it returns is to be done outside.
 pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
