@@ -34,6 +34,7 @@ mod squeeze;
 pub mod surroundings;
 mod telling;
 mod text;
+mod threads;
 pub mod tokens;
 pub mod tools;
 

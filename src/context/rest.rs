@@ -34,14 +34,12 @@ pub fn rests<'a>(
     most: u32,
     count: Count<'_>,
 ) -> Vec<Piece> {
-    let mut hunks: Vec<(&Given, &GivenHunk)> =
-        given.flat_map(|given| given.hunks.iter().map(move |hunk| (given, hunk))).collect();
-    hunks.sort_by_key(|(given, hunk)| {
-        (Reverse(hunk.removed.len() + hunk.added.len()), &given.path, hunk.place.old_start)
-    });
     let mut read: HashMap<&str, Option<Changed>> = HashMap::new();
     let mut found: Vec<(&str, Place)> = Vec::new();
-    for (given, hunk) in hunks.into_iter().take(MOST_HUNKS) {
+    for (given, hunk) in largest(given) {
+        if found.len() >= MOST_DECLARATIONS {
+            break;
+        }
         let path = given.path.as_str();
         let file = read.entry(path).or_insert_with(|| Changed::read(given, files, telling));
         for declaration in file.iter().flat_map(|file| file.around(&hunk.place)) {
@@ -68,6 +66,27 @@ pub fn rests<'a>(
         }));
     }
     pieces
+}
+
+/// The largest hunks of a change.
+fn largest<'a>(given: impl Iterator<Item = &'a Given>) -> impl Iterator<Item = (&'a Given, &'a GivenHunk)> {
+    let mut hunks: Vec<(&Given, &GivenHunk)> =
+        given.flat_map(|given| given.hunks.iter().map(move |hunk| (given, hunk))).collect();
+    hunks.sort_by_key(|(given, hunk)| {
+        (Reverse(hunk.removed.len() + hunk.added.len()), &given.path, hunk.place.old_start)
+    });
+    hunks.into_iter().take(MOST_HUNKS)
+}
+
+/// The files whose declarations [`rests`] most likely looks at.
+pub fn looked_at<'a>(given: impl Iterator<Item = &'a Given>) -> Vec<&'a str> {
+    let mut paths: Vec<&str> = Vec::new();
+    for (given, _) in largest(given).take(MOST_DECLARATIONS) {
+        if !paths.contains(&given.path.as_str()) {
+            paths.push(&given.path);
+        }
+    }
+    paths
 }
 
 /// A file that changes, as it may be told.

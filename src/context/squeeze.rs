@@ -9,7 +9,6 @@ use super::pack::{Excluded, LeftAway, Need, Packed, Piece, Said};
 use super::retrieve::RankedFile;
 use super::telling::Telling;
 use crate::domain::LineRange;
-use crate::provider::builtin::source::Parsers;
 
 /// From here on a budget is as good as used up.
 const FULL: f32 = 0.95;
@@ -37,18 +36,21 @@ pub fn squeeze(
     for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.lines.is_some()) {
         by_path.entry(&piece.path).or_default().push(at);
     }
-    let mut parsers = Parsers::default();
-    let mut shorter: Vec<(usize, Said, u32)> = Vec::new();
-    for file in ranked.iter().take_while(|_| !cancelled()) {
-        let Some(numbers) = by_path.get(file.path.as_str()) else { continue };
-        let is_fixed = |at: &&usize| pieces[**at].need <= Need::Named;
+    let is_fixed = |at: &&usize| pieces[**at].need <= Need::Named;
+    let needed_of = |file: &RankedFile| -> Option<Vec<LineRange>> {
+        let numbers = by_path.get(file.path.as_str())?;
         if numbers.iter().filter(|at| !is_fixed(at)).all(|at| pieces[*at].score < WORTH_SQUEEZING) {
-            continue;
+            return None;
         }
         let is_needed = |at: &&usize| is_fixed(at) || pieces[**at].score >= LIKELY;
-        let needed: Vec<LineRange> = numbers.iter().filter(is_needed).filter_map(|at| pieces[*at].lines).collect();
-        let texts = telling.compressed(&mut parsers, file, strength, &needed);
-        for at in numbers.iter().filter(|at| !is_fixed(at)) {
+        Some(numbers.iter().filter(is_needed).filter_map(|at| pieces[*at].lines).collect())
+    };
+    let files: Vec<(&RankedFile, Vec<LineRange>)> =
+        ranked.iter().filter_map(|file| Some((file, needed_of(file)?))).collect();
+    let mut shorter: Vec<(usize, Said, u32)> = Vec::new();
+    for ((file, _), texts) in files.iter().zip(telling.compressed(&files, strength, cancelled)) {
+        let numbers = by_path.get(file.path.as_str()).into_iter().flatten();
+        for at in numbers.filter(|at| !is_fixed(at)) {
             let first = pieces[*at].lines.map_or(0, |lines| lines.start);
             let Ok(number) = file.document.passages.binary_search_by_key(&first, |place| place.start + 1) else {
                 continue;

@@ -17,10 +17,10 @@ use super::index::{Index, Reach};
 use super::library::{Library, code_of};
 use super::meaning::Meaning;
 use super::named::{self, Mentions};
-use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack};
+use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, completes, pack};
 use super::past::Known;
 use super::remarks::{tell_coverage, tell_last_change, tell_parts, untested};
-use super::rest::rests;
+use super::rest::{looked_at, rests};
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, Task};
 use super::retrieve::told::Told;
@@ -154,6 +154,12 @@ fn put_together(
     let listing = repo.listing(tree)?;
     let tree_files = code_of(&listing, &changed.iter().copied().collect());
     let blobs: HashMap<String, String> = tree_files.iter().map(|file| (file.path.clone(), file.blob.clone())).collect();
+    let place = |path: &str| Some((path.to_owned(), blobs.get(path)?.clone()));
+    let given = || task.given.iter().filter(|given| options.file_filter(&given.path).is_none());
+    let tells_rests = task.focus.is_empty() && options.kinds.is_empty();
+    if tells_rests {
+        telling.expect(&looked_at(given()).into_iter().filter_map(place).collect::<Vec<_>>());
+    }
     let known = Known::read(repo, history, HISTORY, folder, cancelled)?;
     if cancelled() {
         return Ok(None);
@@ -205,9 +211,8 @@ fn put_together(
         format!("nothing of {} is in focus: no file of code of this path is in the tree", one_line(&focus.path))
     }));
     all.extend(places);
-    if task.focus.is_empty() && options.kinds.is_empty() {
-        let given = task.given.iter().filter(|given| options.file_filter(&given.path).is_none());
-        all.extend(rests(given, &files, telling, MAX_FOCUS.min(budget / FOCUS_PART), count));
+    if tells_rests {
+        all.extend(rests(given(), &files, telling, MAX_FOCUS.min(budget / FOCUS_PART), count));
     }
     let mut documents = house_documents(&listing);
     sift(&mut documents, &mut filtered, |_| (!options.documentation).then_some(Filter::Documents));
@@ -225,6 +230,12 @@ fn put_together(
     types(&mut code, &ranked);
     all.extend(code);
     all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, library)));
+    let prepare = |paths: &mut dyn Iterator<Item = &str>| {
+        telling.prepare(&paths.filter_map(place).collect::<Vec<_>>(), cancelled);
+    };
+    if completes(budget) {
+        prepare(&mut ranked.iter().map(|file| file.path.as_str()));
+    }
     let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
     let mut packed = pack(&all, &declared, budget, count);
     for strength in Strength::ALL {
@@ -236,6 +247,10 @@ fn put_together(
             return Ok(None);
         }
         packed = Packed { compression: Some(*strength), ..pack(&all, &declared, budget, count) };
+    }
+    prepare(&mut packed.sections.iter().filter(|section| section.lines.is_some()).map(|section| section.path.as_str()));
+    if cancelled() {
+        return Ok(None);
     }
     tell_parts(&mut packed, &declared);
     let sent = packed.sections.iter().map(|section| section.path.as_str());

@@ -3,10 +3,12 @@
 //! Invariants: nothing that is told or kept holds a secret that [`Mask`] knows; what was kept is the same as what would
 //! be found out; a compressed file has as many lines as the file.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::slice;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 use super::chunk::{ChunkKind, Declaration, declarations};
 use super::compress::{Strength, compress};
@@ -17,6 +19,7 @@ use super::retrieve::told::{Texts, Told};
 use super::retrieve::{RankedFile, SourceFile};
 use super::shelf::{Key, Reader, Shelf, Writer};
 use super::text::Text;
+use super::threads;
 use super::tokens::count;
 use crate::domain::{Encoding, LineRange};
 use crate::git::Repo;
@@ -27,23 +30,35 @@ const MOST_KEPT: u64 = 96 << 20;
 /// To be raised with any change of masks, of what is compressed how, and of what a record holds.
 const VERSION: &str = "2";
 
-/// What files declare, by path and blob.
-type Declared = HashMap<(String, String), Arc<[Declaration]>>;
+/// So many files are worked on before it is looked whether anybody waits.
+const AT_ONCE: usize = 16;
+
+/// A file: its path and its blob.
+type Place = (String, String);
+/// What files declare.
+type Declared = HashMap<Place, Arc<[Declaration]>>;
 
 /// Finds out what is told.
 pub struct Telling<'a> {
     repo: &'a Repo,
     encoding: Encoding,
     kept: Shelf,
-    parsers: RefCell<Parsers>,
     declared: RefCell<Declared>,
+    /// What another thread finds out meanwhile.
+    expected: Cell<Option<Expected>>,
+}
+
+/// Files, and what they declare.
+struct Expected {
+    places: Vec<Place>,
+    found: JoinHandle<Vec<Vec<Declaration>>>,
 }
 
 impl<'a> Telling<'a> {
     /// With what is kept in a folder.
     pub fn open(repo: &'a Repo, encoding: Encoding, folder: Option<&Path>) -> Self {
         let kept = Shelf::open(folder, "texts", MOST_KEPT);
-        Self { repo, encoding, kept, parsers: RefCell::default(), declared: RefCell::default() }
+        Self { repo, encoding, kept, declared: RefCell::default(), expected: Cell::default() }
     }
 
     fn count(&self, text: &str) -> usize {
@@ -76,68 +91,168 @@ impl<'a> Telling<'a> {
     /// What a file declares, by its syntax tree; no name holds a secret.
     pub fn declarations(&self, path: &str, blob: &str) -> Arc<[Declaration]> {
         let place = (path.to_owned(), blob.to_owned());
-        if let Some(known) = self.declared.borrow().get(&place) {
-            return Arc::clone(known);
-        }
-        let key = self.key(path, blob, &["declarations"]);
-        let kept = self.kept.get(key).and_then(|bytes| unpack_declarations(&bytes));
-        let found: Arc<[Declaration]> = match kept {
-            Some(found) => found.into(),
-            None => match content(self.repo, blob) {
-                Ok(text) => {
-                    let text = text.unwrap_or_default();
-                    let mut found = declarations(&mut self.parsers.borrow_mut(), path, &text);
-                    for declaration in &mut found {
-                        // Tests may be called by any text.
-                        for name in [&mut declaration.name, &mut declaration.scope] {
-                            *name = Mask::On.shapes(name).into_owned();
-                        }
-                    }
-                    self.kept.put(key, pack_declarations(&found));
-                    found.into()
-                }
-                Err(_) => Arc::default(),
-            },
-        };
-        self.declared.borrow_mut().insert(place, Arc::clone(&found));
-        found
+        self.prepare(slice::from_ref(&place), &|| false);
+        self.declared.borrow().get(&place).cloned().unwrap_or_default()
     }
 
-    /// The passages of a file, compressed as a whole. Functions on needed lines keep their bodies.
+    /// Finds out what files declare, on several threads; some of them once it is cancelled. Of a file that git does not
+    /// have it is nothing.
+    pub fn prepare(&self, places: &[Place], cancelled: &dyn Fn() -> bool) {
+        let unknown = self.unknown(places);
+        if let Some(expected) = self.expected.take() {
+            match unknown.iter().any(|place| expected.places.contains(place)) {
+                true => self.take_over(expected),
+                false => self.expected.set(Some(expected)),
+            }
+        }
+        for places in self.unknown(&unknown).chunks(AT_ONCE) {
+            if cancelled() {
+                return;
+            }
+            let texts = self.texts(places);
+            let find = |parsers: &mut Parsers, (path, text): &(String, String)| declared(parsers, path, text);
+            let found = threads::each(&texts, Parsers::default, find);
+            self.keep(places, found);
+        }
+    }
+
+    /// Lets another thread find out what files declare, while this one does something else.
+    pub fn expect(&self, places: &[Place]) {
+        let places = self.unknown(places);
+        if places.is_empty() {
+            return;
+        }
+        let texts = self.texts(&places);
+        let find = move || {
+            let mut parsers = Parsers::default();
+            texts.iter().map(|(path, text)| declared(&mut parsers, path, text)).collect()
+        };
+        // Without a thread they are found out when they are asked for.
+        let found = thread::Builder::new().name("declarations".to_owned()).spawn(find);
+        self.expected.set(found.ok().map(|found| Expected { places, found }));
+    }
+
+    /// Those of some files of which is not known what they declare, each once.
+    fn unknown(&self, places: &[Place]) -> Vec<Place> {
+        let mut declared = self.declared.borrow_mut();
+        let mut unknown: Vec<Place> = Vec::new();
+        let mut seen: HashSet<&Place> = HashSet::new();
+        for place in places.iter().filter(|place| seen.insert(place)) {
+            if declared.contains_key(place) {
+                continue;
+            }
+            match self.kept.get(self.declarations_key(place)).and_then(|bytes| unpack_declarations(&bytes)) {
+                Some(found) => drop(declared.insert(place.clone(), found.into())),
+                None => unknown.push(place.clone()),
+            }
+        }
+        unknown
+    }
+
+    fn declarations_key(&self, (path, blob): &Place) -> Key {
+        self.key(path, blob, &["declarations"])
+    }
+
+    /// The paths and texts of files.
+    fn texts(&self, places: &[Place]) -> Vec<(String, String)> {
+        let text = |(path, blob): &Place| (path.clone(), content(self.repo, blob).ok().flatten().unwrap_or_default());
+        places.iter().map(text).collect()
+    }
+
+    /// A fault in the thread is everybody's: who asks again finds it as well.
+    fn take_over(&self, Expected { places, found }: Expected) {
+        if let Ok(found) = found.join() {
+            self.keep(&places, found);
+        }
+    }
+
+    fn keep(&self, places: &[Place], found: Vec<Vec<Declaration>>) {
+        for (place, found) in places.iter().zip(found) {
+            // What git does not have may come.
+            if self.repo.blob_size(&place.1).is_ok() {
+                self.kept.put(self.declarations_key(place), pack_declarations(&found));
+            }
+            self.declared.borrow_mut().insert(place.clone(), found.into());
+        }
+    }
+
+    /// The passages of files, each compressed as a whole, on several threads; of some of them once it is cancelled.
+    /// Functions on needed lines keep their bodies.
     pub fn compressed(
         &self,
-        parsers: &mut Parsers,
-        file: &RankedFile,
+        files: &[(&RankedFile, Vec<LineRange>)],
         strength: Strength,
-        needed: &[LineRange],
-    ) -> Arc<Texts> {
-        let needed = if strength == Strength::Strong { needed } else { &[] };
-        let lines: Vec<String> = needed.iter().map(|lines| format!("{}-{}", lines.start, lines.end)).collect();
-        let key = self.key(&file.path, &file.blob, &[strength.word(), &lines.join(" ")]);
-        if let Some(texts) = self.kept.get(key).and_then(|bytes| unpack_texts(&mut Reader(&bytes))) {
-            return Arc::new(texts);
+        cancelled: &dyn Fn() -> bool,
+    ) -> Vec<Arc<Texts>> {
+        let needed_of = |lines: &[LineRange]| -> Vec<LineRange> {
+            if strength == Strength::Strong { lines.to_vec() } else { Vec::new() }
+        };
+        let key = |(file, needed): &(&RankedFile, Vec<LineRange>)| {
+            let lines: Vec<String> =
+                needed_of(needed).iter().map(|lines| format!("{}-{}", lines.start, lines.end)).collect();
+            self.key(&file.path, &file.blob, &[strength.word(), &lines.join(" ")])
+        };
+        let keys: Vec<Key> = files.iter().map(key).collect();
+        let kept = |key: &Key| self.kept.get(*key).and_then(|bytes| unpack_texts(&mut Reader(&bytes))).map(Arc::new);
+        let mut found: Vec<Option<Arc<Texts>>> = keys.iter().map(kept).collect();
+        let unknown: Vec<usize> = (0..files.len()).filter(|at| found[*at].is_none()).collect();
+        let encoding = self.encoding;
+        for batch in unknown.chunks(AT_ONCE) {
+            if cancelled() {
+                break;
+            }
+            let shorten = |parsers: &mut Parsers, at: &usize| {
+                let (file, needed) = &files[*at];
+                shortened(parsers, file, strength, &needed_of(needed), &|text| count(encoding, text))
+            };
+            for (at, texts) in batch.iter().zip(threads::each(batch, Parsers::default, shorten)) {
+                let mut writer = Writer::default();
+                pack_texts(&mut writer, &texts);
+                self.kept.put(keys[*at], writer.finish());
+                found[*at] = Some(Arc::new(texts));
+            }
         }
-        let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
-        let shorter = compress(parsers, &file.path, &file.told.texts.all, strength, &is_needed);
-        let mut rest = shorter.as_str();
-        let passages = file.document.passages.iter().map(|place| {
-            let line_ends = memchr::memchr_iter(b'\n', rest.as_bytes());
-            let end = line_ends.map(|at| at + 1).nth((place.end - place.start).saturating_sub(1) as usize);
-            let (passage, after) = rest.split_at(end.unwrap_or(rest.len()));
-            rest = after;
-            passage
-        });
-        let texts = Texts::of(passages, &|text| self.count(text));
-        let mut writer = Writer::default();
-        pack_texts(&mut writer, &texts);
-        self.kept.put(key, writer.finish());
-        Arc::new(texts)
+        found.into_iter().map_while(|texts| texts).collect()
     }
 
     /// Keeps what was found out for the next question.
     pub fn close(self) {
+        if let Some(expected) = self.expected.take().filter(|expected| expected.found.is_finished()) {
+            self.take_over(expected);
+        }
         self.kept.close();
     }
+}
+
+fn declared(parsers: &mut Parsers, path: &str, text: &str) -> Vec<Declaration> {
+    let mut found = declarations(parsers, path, text);
+    for declaration in &mut found {
+        // Tests may be called by any text.
+        for name in [&mut declaration.name, &mut declaration.scope] {
+            *name = Mask::On.shapes(name).into_owned();
+        }
+    }
+    found
+}
+
+fn shortened(
+    parsers: &mut Parsers,
+    file: &RankedFile,
+    strength: Strength,
+    needed: &[LineRange],
+    count: &dyn Fn(&str) -> usize,
+) -> Texts {
+    let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
+    let shorter = compress(parsers, &file.path, &file.told.texts.all, strength, &is_needed);
+    let mut rest = shorter.as_str();
+    let passages = file.document.passages.iter().map(|place| {
+        let line_ends = memchr::memchr_iter(b'\n', rest.as_bytes());
+        let end = line_ends.map(|at| at + 1).nth((place.end - place.start).saturating_sub(1) as usize);
+        let (passage, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        passage
+    });
+    Texts::of(passages, count)
 }
 
 fn pack_texts(writer: &mut Writer, texts: &Texts) {

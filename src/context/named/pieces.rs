@@ -39,14 +39,19 @@ pub fn declarations(
     (vocabulary, count): (&Vocabulary, Count<'_>),
 ) -> Vec<Piece> {
     let changed: HashSet<&str> = task.given.iter().map(|given| given.path.as_str()).collect();
-    let mut pieces = Vec::new();
-    for (path, mentions) in named.declaring.iter().filter(|(path, _)| !changed.contains(path.as_str())) {
-        let Some(file) = files.iter().find(|file| file.path == *path) else { continue };
+    let declaring = named.declaring.iter().filter(|(path, _)| !changed.contains(path.as_str()));
+    let wanted = declaring.filter_map(|(path, mentions)| {
+        let file = files.iter().find(|file| file.path == *path)?;
         let known = ranked.iter().find(|file| file.path == *path);
         // Nobody asks for it: a file that may not be sent, or beyond those that are ranked.
-        if known.is_none() && !task.focus.iter().any(|focus| focus.path == *path) {
-            continue;
-        }
+        (known.is_some() || task.focus.iter().any(|focus| focus.path == *path)).then_some((file, known, mentions))
+    });
+    let wanted: Vec<_> = wanted.collect();
+    let of_files: Vec<_> = wanted.iter().map(|(file, ..)| (file.path.clone(), file.blob.clone())).collect();
+    telling.prepare(&of_files, &|| false);
+    let mut pieces = Vec::new();
+    for (file, known, mentions) in wanted {
+        let path = &file.path;
         let told = known.map_or_else(|| telling.told(file), |known| known.told.clone());
         let text_of = |lines: LineRange| -> String {
             let numbers = file.document.passages.iter().enumerate();

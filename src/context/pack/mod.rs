@@ -25,6 +25,7 @@ use crate::domain::{LineRange, Time, word_enum};
 
 use merge::Taken;
 pub use said::Said;
+pub use wholes::completes;
 
 word_enum!(
     /// What a section is.

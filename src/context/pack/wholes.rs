@@ -14,6 +14,11 @@ use crate::domain::LineRange;
 /// what is measured (docs/retrieval.md) stays as it is.
 const SMALL: u32 = 32_000;
 
+/// Whether declarations are completed under a budget, and [`Declared`] is asked for files that are not yet taken.
+pub fn completes(budget: u32) -> bool {
+    budget > SMALL
+}
+
 /// Declarations of the files of which something is taken.
 pub(super) struct Wholes<'a> {
     pieces: &'a [Piece],

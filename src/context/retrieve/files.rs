@@ -11,6 +11,7 @@ use super::history::{History, MOST_FILES, PathId, fingerprint};
 use super::paths::{folder, is_generic, is_test, language, nearness, subject};
 use super::task::{Query, ROLES, Rarity, Role};
 use super::words::{ByWord, Vocabulary, Word};
+use crate::context::threads;
 
 /// A file that may be relevant.
 pub struct Candidate<'a> {
@@ -381,18 +382,25 @@ fn by_path(
 
 fn by_passages(factors: &mut [FileFactors], files: &[Candidate<'_>], query: &Query) {
     let within = |rank: f32, most: usize| rank >= 1.0 / (most as f32 + 2.0);
-    for (file, factors) in files.iter().zip(factors.iter_mut()).filter(|(file, _)| !file.is_given) {
-        let is_looked_into = within(factors.words_first, LOOKED_INTO)
-            || within(factors.parts_first, LOOKED_INTO / 2)
-            || within(factors.together_first, LOOKED_INTO / 2);
-        if is_looked_into {
-            let document = file.document;
-            let best = document.passages.iter().map(|passage| {
-                let words = (passage.start..passage.end).flat_map(|line| document.line(line).iter().copied());
-                query.overlap(words).iter().sum::<f32>()
-            });
-            factors.passage = best.fold(0.0, f32::max).ln_1p();
-        }
+    let is_looked_into = |number: &usize| {
+        let factors = &factors[*number];
+        !files[*number].is_given
+            && (within(factors.words_first, LOOKED_INTO)
+                || within(factors.parts_first, LOOKED_INTO / 2)
+                || within(factors.together_first, LOOKED_INTO / 2))
+    };
+    let looked_into: Vec<usize> = (0..files.len()).filter(is_looked_into).collect();
+    let best = |number: &usize| {
+        let document = files[*number].document;
+        let overlaps = document.passages.iter().map(|passage| {
+            let words = (passage.start..passage.end).flat_map(|line| document.line(line).iter().copied());
+            query.overlap(words).iter().sum::<f32>()
+        });
+        overlaps.fold(0.0, f32::max).ln_1p()
+    };
+    let best = threads::each(&looked_into, || (), |(), number| best(number));
+    for (number, best) in looked_into.into_iter().zip(best) {
+        factors[number].passage = best;
     }
     rank(factors, |_, factors| factors.passage, |factors| &mut factors.passage_first);
 }

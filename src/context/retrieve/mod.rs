@@ -35,6 +35,8 @@ use told::Told;
 use weights::{Calibration, Weights};
 use words::Vocabulary;
 
+use super::threads;
+
 /// Passages are weighed in so many of the files that lead.
 const LEADING: usize = 100;
 
@@ -124,15 +126,22 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
     let pasts = pasts(sources, &evidence.relations, leading.iter().map(|(number, _)| *number));
     let of_leading: Vec<FileFactors> = leading.iter().map(|(number, _)| evidence.factors[*number]).collect();
     let probabilities = probabilities(&of_leading, weights);
+    let told: Vec<Told> = leading.iter().map(|(number, _)| (sources.told)(&sources.files[*number])).collect();
+    let words = &*vocabulary;
+    let weigh = |(number, told): &(usize, &Told)| {
+        let document = &sources.files[*number].document;
+        let past = line_past(document.lines(), pasts.get(number).map_or(&[], Vec::as_slice));
+        passages::weigh(document, &past, &query, &examples, &rarity, words, &told.tokens)
+    };
+    let looked_at: Vec<(usize, &Told)> = leading.iter().map(|(number, _)| *number).zip(&told).collect();
+    let passages = threads::each(&looked_at, || (), |(), file| weigh(file));
     let mut ranked: Vec<RankedFile> = leading
         .iter()
         .zip(&probabilities)
-        .map(|((number, _), probability)| {
+        .zip(told.into_iter().zip(passages))
+        .map(|(((number, _), probability), (told, factors))| {
             let file = &sources.files[*number];
             let document = &file.document;
-            let told = (sources.told)(file);
-            let past = line_past(document.lines(), pasts.get(number).map_or(&[], Vec::as_slice));
-            let factors = passages::weigh(document, &past, &query, &examples, &rarity, vocabulary, &told.tokens);
             let shares = shares(&factors, weights);
             RankedFile {
                 path: file.path.clone(),
