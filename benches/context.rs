@@ -1,5 +1,5 @@
 //! What a context takes: the code around an ordinary commit, in at most 8,000 and 130,000 tokens, with everything that is kept
-//! warm. To be held: under 250 ms. Each commit is another question, asked once.
+//! warm and an index of its tree. To be held: under 250 ms. Each commit is another question, asked once.
 //!
 //! ```text
 //! cargo bench --bench context                                             # this repository
@@ -8,10 +8,12 @@
 
 #![allow(clippy::print_stdout)]
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use revdeck::context::given::{given, history};
+use revdeck::context::index::Index;
 use revdeck::context::retrieve::task::Task;
 use revdeck::context::surroundings::{Options, Question, surroundings};
 use revdeck::context::tokens::{Encoding, count};
@@ -51,6 +53,8 @@ fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
         if change.files.is_empty() || change.files.len() > MOST_FILES {
             continue;
         }
+        let index =
+            Index::refresh(&folder.path().join("index"), &repo, &ancestor.commit, &|_| ControlFlow::Continue(()))?;
         let began = Instant::now();
         let task = Task { given: given(&repo, parent, &change, &|_| true)?, ..Task::default() };
         let question = Question {
@@ -63,7 +67,7 @@ fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
             encoding: Encoding::O200kBase,
             options: Options::default(),
             folder: Some(folder.path()),
-            index: None,
+            index: Some(&index.index),
             meaning: None,
             cancelled: &|| false,
         };

@@ -54,6 +54,8 @@ fn main() {
         ("an accent", "\u{301}".to_owned()),
         ("Chinese", "中".to_owned()),
         ("random Unicode", random(1 << 20)),
+        ("random BMP", of(0, 0x1_0000)),
+        ("random European", of(0xc0, 0x1c0)),
         ("random letters", of(u32::from('a'), 26)),
         ("random symbols", of(u32::from('!'), 15)),
         ("random Chinese", of(0x4e00, 0x5000)),

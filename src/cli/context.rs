@@ -20,7 +20,7 @@ use crate::context::tokens::{Encoding, count};
 use crate::context::visible;
 use crate::domain::{LineRange, Scope, text};
 use crate::report::{Look, Paint, Table, json};
-use crate::runner::{BUDGETS, ContextRequest, Target, Wish};
+use crate::runner::{BUDGETS, ContextRequest, Preview, Target, Wish};
 
 /// What most models count in.
 const USUAL: Encoding = Encoding::O200kBase;
@@ -29,6 +29,10 @@ const MAX_TASK: u64 = 4 << 20;
 /// Of what is left out, so much is listed, and so much is explained.
 const LISTED: usize = 200;
 const EXPLAINED: usize = 20;
+
+/// What code is; the other kinds are of no file.
+const OF_CODE: [SectionKind; 5] =
+    [SectionKind::Function, SectionKind::Type, SectionKind::Module, SectionKind::Test, SectionKind::Window];
 
 /// Arguments of `context`.
 #[derive(Debug, Args)]
@@ -40,7 +44,7 @@ pub struct Arguments {
     #[arg(long, value_name = "REV")]
     at: Option<String>,
     /// A file that the task is about, with or without a line
-    #[arg(long, value_name = "PATH[:LINE]")]
+    #[arg(long, value_name = "PATH[:LINE]", allow_hyphen_values = true)]
     focus: Vec<String>,
     /// What is to be done; where nothing is changed, a unified diff in it is taken for the change. `-` reads it from standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -64,7 +68,7 @@ pub struct Arguments {
     #[arg(long, value_name = "GLOB")]
     files: Vec<String>,
     /// Code only of these kinds: function, type, module, test, window
-    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind_of_code)]
     kinds: Vec<SectionKind>,
     /// Say why each section is there, and what was left out
     #[arg(long)]
@@ -86,7 +90,6 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
             documentation: !arguments.no_documentation,
             files: globs(&arguments.files)?,
             kinds: arguments.kinds.clone(),
-            untested: true,
         },
     };
     let target = match &arguments.at {
@@ -94,16 +97,23 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         None => Target::Scope(arguments.scope.clone()),
     };
     let request = ContextRequest { target, reviewer: arguments.reviewer.clone(), budget: arguments.budget };
-    let packed = runner.preview(&request, &wish)?;
-    for note in &packed.notes {
+    let preview = runner.preview(&request, &wish)?;
+    for note in &preview.packed.notes {
         output::note(note);
     }
     match arguments.format {
-        PlainFormat::Json => output::print_json(&as_json(&packed))?,
-        PlainFormat::Text if arguments.explain => output::print(&explained(&look, &packed))?,
-        PlainFormat::Text => output::print(&shown(&packed.text()))?,
+        PlainFormat::Json => output::print_json(&as_json(&preview))?,
+        PlainFormat::Text if arguments.explain => output::print(&explained(&look, &preview))?,
+        PlainFormat::Text => output::print(&shown(&preview.packed.text()))?,
     }
     Ok(Exit::Done)
+}
+
+fn kind_of_code(word: &str) -> Result<SectionKind, String> {
+    OF_CODE.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
+        let words = OF_CODE.map(SectionKind::word).join(", ");
+        format!("{word:?} is no kind of code; there are {words}")
+    })
 }
 
 fn budgets() -> RangeInclusive<i64> {
@@ -136,7 +146,20 @@ fn parse_focus(focus: &str) -> Result<Focus, CliError> {
         }
         _ => (focus, None),
     };
-    Ok(Focus { path: path.trim_start_matches("./").to_owned(), line })
+    Ok(Focus { path: plain(path), line })
+}
+
+/// `./src//a/../b.rs` is `src/b.rs`.
+fn plain(path: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." if !names.is_empty() => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    names.join("/")
 }
 
 fn task_text(task: Option<&str>) -> Result<String, CliError> {
@@ -160,7 +183,7 @@ fn place(path: &str, lines: Option<LineRange>) -> (Value, Value, Value) {
     (path, json!(lines.map(|lines| lines.start)), json!(lines.map(|lines| lines.end)))
 }
 
-fn as_json(packed: &Packed) -> Value {
+fn as_json(Preview { packed, reviewer, encoding }: &Preview) -> Value {
     let section = |section: &Section| {
         let (path, start, end) = place(&section.path, section.lines);
         let factors: serde_json::Map<String, Value> =
@@ -205,6 +228,9 @@ fn as_json(packed: &Packed) -> Value {
         })
     });
     json::versioned([
+        ("reviewer", json!(reviewer)),
+        ("encoding", json!(encoding.name())),
+        ("approximate", json!(encoding.is_approximate())),
         ("sections", packed.sections.iter().map(section).collect()),
         ("left_out", left_out.into()),
         ("total_tokens", json!(packed.total_tokens)),
@@ -231,7 +257,12 @@ fn excluded(packed: &Packed) -> Value {
     left_out.chain(filtered).collect()
 }
 
-fn explained(look: &Look, packed: &Packed) -> String {
+fn explained(look: &Look, Preview { packed, reviewer, encoding }: &Preview) -> String {
+    let made_for = reviewer.as_deref().map_or_else(|| "any model".to_owned(), |name| format!("reviewer {name}"));
+    let counted = match encoding.is_approximate() {
+        true => "counted approximately".to_owned(),
+        false => format!("counted exactly ({})", encoding.name()),
+    };
     let title = |path: &str, lines: Option<LineRange>| match lines {
         Some(lines) => format!("{path}:{}-{}", lines.start, lines.end),
         None => path.to_owned(),
@@ -275,7 +306,7 @@ fn explained(look: &Look, packed: &Packed) -> String {
         more => format!("and {more} more, none of them stronger\n"),
     };
     format!(
-        "{}{}\n{} of {} tokens ({:.0} %), {}\n{filtered}\nleft out: {}\n{}{more}",
+        "{}{}\n{} of {} tokens ({:.0} %), {}\nfor {made_for}, {counted}\n{filtered}\nleft out: {}\n{}{more}",
         table.render(look),
         untested.render(look),
         packed.total_tokens,

@@ -26,12 +26,24 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
-    let mut counted = Vec::new();
+    let (mut counted, mut unreadable) = (Vec::new(), Vec::new());
     for path in &arguments.files {
-        let content =
-            std::fs::read(path).map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
-        let tokens = count(arguments.encoding, &String::from_utf8_lossy(&content));
-        counted.push((path_from_bytes(path.as_os_str().as_encoded_bytes()), tokens));
+        let shown = path_from_bytes(path.as_os_str().as_encoded_bytes());
+        match std::fs::read(path) {
+            Ok(content) => {
+                let tokens = count(arguments.encoding, &String::from_utf8_lossy(&content));
+                counted.push((shown, tokens));
+            }
+            Err(error) => unreadable.push((shown, error)),
+        }
+    }
+    let complaints: Vec<String> =
+        unreadable.iter().map(|(path, error)| format!("cannot read {path}: {error}")).collect();
+    if counted.is_empty() {
+        return Err(CliError::usage(complaints.join("\n")));
+    }
+    for complaint in &complaints {
+        output::note(&format!("warning: {complaint}"));
     }
     let total: usize = counted.iter().map(|(_, tokens)| tokens).sum();
     match arguments.format {
@@ -41,6 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
             output::print_json(&json::versioned([
                 ("encoding", json!(arguments.encoding.name())),
                 ("files", files.into()),
+                ("unreadable", unreadable.iter().map(|(path, _)| json!(path)).collect()),
                 ("total_tokens", json!(total)),
             ]))?;
         }
@@ -55,5 +68,5 @@ pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
             output::print(&text)?;
         }
     }
-    Ok(Exit::Done)
+    Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Incomplete })
 }

@@ -3,7 +3,7 @@
 //! | file | placeholders, those in brackets optional |
 //! |---|---|
 //! | `system.md` | none: who the reviewer is, what to report and how |
-//! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `known`, `context`, `later`] |
+//! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `known`, `not_shown`, `context`, `later`] |
 //! | `more.md` | `diff`, [`later`] |
 //! | `turn-investigate.md`, `turn-analyse.md`, `turn-finish.md` | [`turn`, `of`] |
 //! | `last.md`, `cut.md`, `retry-empty.md`, `agent.md` | none |
@@ -61,7 +61,7 @@ prompts! {
     /// Who the reviewer is, what to report and how.
     System "system" [] [],
     /// The pinned task.
-    Task "task" ["diff"] ["scope", "rules", "patterns", "known", "context", "later"],
+    Task "task" ["diff"] ["scope", "rules", "patterns", "known", "not_shown", "context", "later"],
     /// The next part of the diff.
     More "more" ["diff"] ["later"],
     TurnInvestigate "turn-investigate" [] ["turn", "of"],
@@ -109,6 +109,8 @@ pub enum Prompt<'a> {
         patterns: &'a str,
         /// Findings of earlier reviews in parts of the change that are not sent again; may be empty.
         known: &'a str,
+        /// What the change has besides the diff, by name; may be empty.
+        not_shown: &'a str,
         diff: &'a str,
         /// Code around the change; may be empty.
         context: &'a str,
@@ -213,11 +215,12 @@ impl<'a> Prompt<'a> {
                 vec![("findings", text(findings)), ("code", text(code)), ("again", text(again))]
             }
             Self::ResolveRefused { reasons } => vec![("reasons", text(reasons))],
-            Self::Task { scope, rules, patterns, known, diff, context, later } => vec![
+            Self::Task { scope, rules, patterns, known, not_shown, diff, context, later } => vec![
                 ("scope", text(scope)),
                 ("rules", text(rules)),
                 ("patterns", text(patterns)),
                 ("known", text(known)),
+                ("not_shown", text(not_shown)),
                 ("diff", text(diff)),
                 ("context", text(context)),
                 ("later", text(later)),
@@ -361,6 +364,7 @@ mod tests {
                 rules: "=rules=",
                 patterns: "=patterns=",
                 known: "=known=",
+                not_shown: "=not_shown=",
                 diff: "=diff=",
                 context: "=context=",
                 later: "=later=",
@@ -417,6 +421,7 @@ mod tests {
             rules: "",
             patterns: " ",
             known: "",
+            not_shown: "",
             diff: hostile,
             context: "",
             later: "LATER",

@@ -1,38 +1,20 @@
-//! Which lines tests reached, where an lcov or Cobertura report lies about: in the snapshot, else in the worktree, where
-//! test runs leave it.
+//! Which lines tests reached, as lcov and Cobertura reports say.
 //!
-//! Invariants: a report in the worktree tells of files that stand there as in the snapshot, and have since it was written;
-//! any report is other people's text: read up to a bound, line by line and tag by tag, no entity in it expanded;
-//! what it names is held against the files of the tree, and nothing is opened by it; nonsense in it is passed over.
+//! Invariants: any report is other people's text: read line by line and tag by tag, no entity in it expanded; nothing is
+//! opened by what it names; nonsense in it is passed over.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+mod reports;
 
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::shelf::{Reader, Writer};
 use crate::domain::LineRange;
-use crate::git::Repo;
 
-/// Where reports are usually written.
-const PLACES: [&str; 12] = [
-    "lcov.info",
-    "coverage/lcov.info",
-    "coverage/lcov/lcov.info",
-    "target/coverage/lcov.info",
-    "target/lcov.info",
-    "coverage.xml",
-    "cobertura.xml",
-    "coverage/cobertura-coverage.xml",
-    "coverage/cobertura.xml",
-    "coverage/coverage.xml",
-    "target/site/cobertura/coverage.xml",
-    "build/reports/cobertura.xml",
-];
-/// Folders in which any `.lcov` is a report.
-const FOLDERS: [&str; 3] = ["", "coverage", "target/coverage"];
-/// Larger reports are not read, in bytes: that of a million lines is about half of it.
-const MAX_BYTES: u64 = 32 << 20;
+pub use reports::Reports;
+
+/// No file has more lines.
+const MOST_LINES: u32 = u32::MAX >> 1;
 
 /// How many lines were reached, of those that can be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,44 +38,41 @@ pub struct Covered {
 }
 
 impl Covered {
-    /// What the first report that says anything of `wanted` files says of them. `blobs` are those of all code of the
-    /// commit's tree, by path.
-    pub fn find(repo: &Repo, commit: &str, blobs: &HashMap<String, String>, wanted: &HashSet<&str>) -> Option<Self> {
-        let root = repo.root();
-        let in_tree = PLACES.iter().filter_map(|place| {
-            let (_, blob) = repo.entry_at(commit, place).ok()??;
-            let is_small = repo.blob_size(&blob).is_ok_and(|size| size <= MAX_BYTES);
-            is_small.then(|| Some((repo.blob(&blob).ok()?, None)))?
-        });
-        let named = FOLDERS.iter().flat_map(|folder| lcov_in(&root.join(folder)));
-        let in_worktree = PLACES.iter().map(|place| root.join(place)).chain(named).filter_map(|path| bounded(&path));
-        let mut reports = in_tree.chain(in_worktree).peekable();
-        reports.peek()?;
-        let tree = Places::of(blobs.keys());
-        let worktree = repo.files();
-        let mut reports = reports.map(|(report, written)| {
-            let mut covered = Self::read(&String::from_utf8_lossy(&report), &root).placed(&tree);
-            covered.files.retain(|path, _| {
-                let stands = |since| {
-                    let files = worktree.as_ref().ok().zip(blobs.get(path));
-                    files.is_some_and(|(files, blob)| files.has(path, blob, since))
-                };
-                wanted.contains(path.as_str()) && written.is_none_or(stands)
-            });
-            covered
-        });
-        reports.find(|report| !report.files.is_empty())
+    /// As bytes, in which files can be passed over: by path, of each its lines by how far they are behind the ones before.
+    fn pack(&self) -> Vec<u8> {
+        let mut files: Vec<(&String, &Vec<(u32, bool)>)> = self.files.iter().collect();
+        files.sort_unstable();
+        let mut writer = Writer::default();
+        writer.number(files.len() as u32);
+        for (path, lines) in files {
+            let mut of_file = Writer::default();
+            let mut before = 0;
+            for (line, reached) in lines {
+                of_file.number((line - before) << 1 | u32::from(*reached));
+                before = *line;
+            }
+            writer.text(path);
+            writer.bytes(&of_file.finish());
+        }
+        writer.finish()
     }
 
-    /// With the paths of the tree instead of those of the report; what is of no file, or could be of several, is left away.
-    fn placed(self, tree: &Places<'_>) -> Self {
-        let mut placed = Self::default();
-        for (path, lines) in self.files {
-            if let Some(path) = tree.of_report(&path) {
-                placed.files.insert(path.to_owned(), lines);
+    /// What was packed of the files that are some of the tree, by their paths there; `None` of what is something else.
+    fn unpack<'p>(bytes: &[u8], place: &dyn Fn(&str) -> Option<&'p str>) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let mut covered = Self::default();
+        for _ in 0..reader.count()? {
+            let (path, mut of_file) = (reader.text()?, Reader(reader.bytes()?));
+            let Some(path) = place(path) else { continue };
+            let (mut lines, mut line) = (Vec::new(), 0u32);
+            while !of_file.0.is_empty() {
+                let number = of_file.number()?;
+                line = line.checked_add(number >> 1)?;
+                lines.push((line, number & 1 == 1));
             }
+            covered.files.insert(path.to_owned(), lines);
         }
-        placed
+        Some(covered)
     }
 
     /// Reads a report of either kind; `root` is where the paths in it begin that are absolute.
@@ -153,7 +132,7 @@ impl Covered {
 
     fn add(&mut self, path: &str, line: &str, hits: &str) {
         let (Ok(line), Ok(hits)) = (line.trim().parse::<u32>(), hits.trim().parse::<f64>()) else { return };
-        if path.is_empty() {
+        if path.is_empty() || line > MOST_LINES {
             return;
         }
         match self.files.get_mut(path) {
@@ -178,50 +157,6 @@ impl Covered {
     }
 }
 
-/// The paths of a tree.
-struct Places<'p> {
-    paths: HashSet<&'p str>,
-    by_name: HashMap<&'p str, Vec<&'p str>>,
-}
-
-impl<'p> Places<'p> {
-    fn of(paths: impl Iterator<Item = &'p String>) -> Self {
-        let mut places = Self { paths: HashSet::new(), by_name: HashMap::new() };
-        for path in paths {
-            places.paths.insert(path);
-            places.by_name.entry(name(path)).or_default().push(path);
-        }
-        places
-    }
-
-    /// The file that a report means. It may have been written on another machine, then its path only ends like the file's,
-    /// or from inside of a folder, then the file's path ends like it.
-    fn of_report(&self, path: &str) -> Option<&'p str> {
-        let tails = path.match_indices('/').map(|(at, _)| path.get(at + 1..).unwrap_or_default());
-        let mut tails = std::iter::once(path).chain(tails);
-        let is_bare = |tail: &str| !tail.contains('/') && path.contains('/');
-        let found = tails.find_map(|tail| self.paths.get(tail).copied().filter(|_| !is_bare(tail)));
-        found.or_else(|| {
-            let ends = |other: &&&str| other.strip_suffix(path).is_some_and(|rest| rest.ends_with('/'));
-            let mut longer = self.by_name.get(name(path))?.iter().filter(ends);
-            longer.next().copied().filter(|_| longer.next().is_none())
-        })
-    }
-}
-
-fn name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// The `.lcov` files of a folder, by name.
-fn lcov_in(folder: &Path) -> Vec<PathBuf> {
-    const MOST: usize = 10_000;
-    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST).flatten().map(|entry| entry.path());
-    let mut found: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "lcov")).collect();
-    found.sort();
-    found
-}
-
 /// A path without what leads to the repository.
 fn below(path: &str, root: &str) -> String {
     path.strip_prefix(root).unwrap_or(path).trim_start_matches("./").to_owned()
@@ -237,14 +172,6 @@ fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
     })
 }
 
-/// An ordinary file of bounded size, and when it was written.
-fn bounded(path: &Path) -> Option<(Vec<u8>, Option<SystemTime>)> {
-    let data = path.symlink_metadata().ok().filter(|data| data.is_file() && data.len() <= MAX_BYTES)?;
-    let mut content = Vec::new();
-    File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut content).ok()?;
-    Some((content, Some(data.modified().ok()?)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,39 +185,33 @@ mod tests {
 </classes></package></packages></coverage>"#;
 
     #[test]
-    fn both_kinds_of_report_say_the_same() {
+    fn both_kinds_of_report_say_the_same_as_read_and_as_kept() {
         for text in [LCOV, COBERTURA] {
-            let paths = ["src/a.rs", "crates/x/b.rs", "c.rs"].map(str::to_owned);
-            let covered = Covered::read(text, Path::new("/work/repo")).placed(&Places::of(paths.iter()));
+            let read = Covered::read(text, Path::new("/work/repo"));
+            let kept = Covered::unpack(&read.pack(), &|path| ["src/a.rs", "b.rs"].into_iter().find(|own| *own == path));
+            assert_eq!(kept.as_ref(), Some(&read));
             for (path, lines, expected) in [
                 ("src/a.rs", (1, 9), Some((2, 3))),
                 ("src/a.rs", (2, 2), Some((1, 1))),
                 ("src/a.rs", (3, 8), None),
-                ("crates/x/b.rs", (1, 4), Some((0, 1))),
+                ("b.rs", (1, 4), Some((0, 1))),
                 ("c.rs", (1, 4), None),
             ] {
-                let share = covered.share(path, LineRange::new(lines.0, lines.1));
+                let share = read.share(path, LineRange::new(lines.0, lines.1));
                 assert_eq!(share.map(|share| (share.reached, share.of)), expected, "{path} {lines:?}");
             }
         }
     }
 
     #[test]
-    fn a_report_is_of_files_of_the_tree_or_of_none() {
-        let paths = ["src/a.rs", "x/lib.rs", "y/lib.rs", "top.rs", "one/only.rs"].map(str::to_owned);
-        let tree = Places::of(paths.iter());
-        for (path, expected) in [
-            ("src/a.rs", Some("src/a.rs")),
-            ("/ci/build/src/a.rs", Some("src/a.rs")),
-            ("../../elsewhere/src/a.rs", Some("src/a.rs")),
-            ("lib.rs", None),
-            ("only.rs", Some("one/only.rs")),
-            ("/usr/lib/top.rs", None),
-            ("/etc/passwd", None),
-            ("", None),
-        ] {
-            assert_eq!(tree.of_report(path), expected, "{path}");
+    fn what_is_packed_is_cut_short_or_whole() {
+        let read = Covered::read(LCOV, Path::new("/work/repo"));
+        let bytes = read.pack();
+        for length in 0..bytes.len() {
+            assert_eq!(Covered::unpack(&bytes[..length], &|_| None), None, "{length}");
         }
+        let one = Covered::unpack(&bytes, &|path| (path == "b.rs").then_some("x/b.rs")).expect("whole");
+        assert_eq!(one.files, HashMap::from([("x/b.rs".to_owned(), vec![(1, false)])]));
     }
 
     #[test]
@@ -305,7 +226,16 @@ mod tests {
 
     #[test]
     fn nonsense_says_nothing() {
-        for text in ["", "<", "<a", "SF:", "DA:1,1", "<class filename=><line number=1 hits=>", "\u{0}\u{ffff}"] {
+        for text in [
+            "",
+            "<",
+            "<a",
+            "SF:",
+            "DA:1,1",
+            "<class filename=><line number=1 hits=>",
+            "\u{0}\u{ffff}",
+            "SF:a\nDA:4294967295,1",
+        ] {
             assert_eq!(Covered::read(text, Path::new("/")), Covered::default(), "{text:?}");
         }
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::chunk::chunks;
 use super::house_documents::house_documents;
 use super::imports::Tree;
-use super::library::{Library, code_of, content};
+use super::library::{Library, code_of, content, own};
 use super::pack::{Because, Need, Packed, Piece, SectionKind, pack};
 use super::past::Known;
 use super::retrieve::history::Touch;
@@ -30,9 +30,10 @@ use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, SourceFile, Sources, rank, reweigh};
 use super::skeleton::{Documents, skeleton};
-use super::surroundings::{HISTORY, pieces};
+use super::surroundings::{HISTORY, is_likely, pieces};
 use super::telling::Telling;
 use super::tokens::{Encoding, count};
+use super::units::most_tokens;
 use crate::domain::LineRange;
 use crate::git::{GitError, PastChange, PastKind, Repo};
 use crate::provider::builtin::language::Language;
@@ -130,7 +131,8 @@ pub fn evaluate(
         }
         let listing = repo.listing(parent)?;
         let tree_files = code_of(&listing, &HashSet::new());
-        let files = library.read(repo, tree_files.clone());
+        let given: HashSet<&str> = case.task.paths().collect();
+        let files = library.read(repo, own(repo, parent, tree_files.clone(), &|path| given.contains(path))?);
         let is_there = |path: &str| files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
         if !case.hidden.iter().all(|hidden| is_there(&hidden.path)) {
             continue;
@@ -146,10 +148,11 @@ pub fn evaluate(
             Told::plain(&file.document, &text, &tokens)
         };
         let named = HashSet::new();
-        let sources = Sources { files: &files, history: &known.history, before: &before, told: &told, named: &named };
+        let (files, history, before) = (files.as_slice(), &known.history, before.as_slice());
+        let sources = Sources { files, history, before, told: &told, named: &named, wanted: &|_| true };
         let module = repo.file_at(parent, "go.mod")?.map(|text| go_module(&text)).unwrap_or_default();
-        let sent_whole = pack(&whole_files(repo, &case.task, &files, &module), &|_| Arc::default(), u32::MAX, &tokens);
-        let diff_tokens = tokens(&diff(repo, &case.task, &files)) as f64;
+        let sent_whole = pack(&whole_files(repo, &case.task, files, &module), u32::MAX, &tokens);
+        let diff_tokens = tokens(&diff(repo, &case.task, files)) as f64;
         let declared = |path: &str| {
             let at = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok();
             at.and_then(|at| files.get(at)).map(|file| telling.declarations(path, &file.blob)).unwrap_or_default()
@@ -160,10 +163,12 @@ pub fn evaluate(
         let sent = |ranked: &[RankedFile], weights: &Weights, budget: u32| {
             let documents = Documents { all: &documents, loaded: &[] };
             let mut all = skeleton(&tree_files, documents, &given, budget, &tokens);
-            all.extend(pieces(ranked, weights));
-            pack(&all, &declared, budget, &tokens)
+            all.extend(pieces(ranked, weights, &declared, most_tokens(budget)).into_iter().filter(is_likely));
+            pack(&all, budget, &tokens)
         };
         let leading = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
+        let places = leading.iter().map(|file| (file.path.clone(), file.blob.clone()));
+        telling.prepare(&places.collect::<Vec<_>>(), &|| false);
         for ((_, weights), (_, row)) in ways.iter().zip(&mut sums) {
             let ranked = reweigh(&leading, weights);
             for budget in &budgets {

@@ -95,14 +95,23 @@ pub(super) fn decisions(repo: &Repo, commit: &str, documents: &[String], changed
     decisions.filter(|path| concerns(path)).cloned().collect()
 }
 
-/// The constitution of a tree, quoted; whole, or as many of its lines as fit in `budget_tokens` with a word of it.
+/// What is told of the constitution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Constitution {
+    /// Quoted; empty where there is no room for anything of it.
+    pub text: String,
+    pub is_whole: bool,
+}
+
+/// The constitution of a tree, where there is one: whole, or as much of its beginning as fits in `budget_tokens` with a word
+/// of it.
 pub fn constitution(
     repo: &Repo,
     commit: &str,
     budget_tokens: u64,
     count: &dyn Fn(&str) -> u64,
     mask: Mask,
-) -> Option<String> {
+) -> Option<Constitution> {
     let found = CONSTITUTIONS.into_iter().filter_map(|path| Some((path, locate(repo, commit, path)?)));
     let mut texts = found.filter_map(|(path, (place, blob))| {
         let text = Text::of(repo, &blob, &place, mask).ok().filter(|text| !text.is_binary)?;
@@ -115,10 +124,10 @@ pub fn constitution(
     };
     let fits = |text: &str| count(text) <= budget_tokens;
     let whole = quote(&text, "");
-    match fits(&whole) {
-        true => Some(whole),
-        false => beginning(&text, &quote, &fits),
-    }
+    Some(match fits(&whole) {
+        true => Constitution { text: whole, is_whole: true },
+        false => Constitution { text: beginning(&text, &quote, &fits).unwrap_or_default(), is_whole: false },
+    })
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ const SMALL: usize = 2_000;
 const MAX_FOLDERS: usize = 200;
 /// Of one file so much is looked at, in bytes: four times what any budget has room for.
 const MAX_BYTES: usize = 256 << 10;
+/// Less of a line, in bytes, tells nothing.
+const LEAST_OF_LINE: usize = 40;
 
 /// Headings of sections that concern a review.
 static HEADING: LazyLock<Regex> = LazyLock::new(|| {
@@ -95,7 +97,7 @@ pub fn house_rules(
     (!rules.sources.is_empty()).then_some(rules)
 }
 
-/// The quote of as many lines as fit; `None` for not even one.
+/// The quote of as many lines as fit, of as much of the first one where not even that does; `None` where nothing fits.
 pub(super) fn beginning(
     text: &str,
     quote: &dyn Fn(&str, &str) -> String,
@@ -114,7 +116,42 @@ pub(super) fn beginning(
             false => too_many = middle,
         }
     }
-    (fitting > 0).then(|| first(fitting))
+    match fitting {
+        0 => of_line(lines.first()?, lines.len() - 1, quote, fits),
+        fitting => Some(first(fitting)),
+    }
+}
+
+/// The quote of as much of a line as fits, when `more` follow it.
+fn of_line(
+    line: &str,
+    more: usize,
+    quote: &dyn Fn(&str, &str) -> String,
+    fits: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let note = match more {
+        0 => "(The rest of the line left out.)\n".to_owned(),
+        more => format!("(The rest of the line and {} left out.)\n", count(more, "more line")),
+    };
+    let cut = |bytes: usize| {
+        let kept = line.get(..line.floor_char_boundary(bytes)).unwrap_or_default();
+        quote(&format!("{kept}…"), &note)
+    };
+    // From short to long: of a line of megabytes little is counted.
+    let mut too_long = 1;
+    while too_long < line.len() && fits(&cut(too_long)) {
+        too_long *= 2;
+    }
+    let mut fitting = too_long / 2;
+    too_long = too_long.min(line.len());
+    while fitting + 1 < too_long {
+        let middle = fitting + (too_long - fitting) / 2;
+        match fits(&cut(middle)) {
+            true => fitting = middle,
+            false => too_long = middle,
+        }
+    }
+    (fitting >= LEAST_OF_LINE).then(|| cut(fitting))
 }
 
 /// The paths at which rules may stand, the most general first.

@@ -1,6 +1,6 @@
 //! The code of a tree as documents, each read once however many trees have it.
 //!
-//! Invariants: a document that was kept is the same as one that is read, down to the numbers of its words; of a file with
+//! Invariants: what a program wrote, by its content, has no document; one that was kept is the same as one that is read, down to the numbers of its words; of a file with
 //! a key in it nothing is kept, since a key may be a word.
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use super::retrieve::words::Vocabulary;
 use super::secret_files::is_secret_file;
 use super::shelf::{Key, Shelf};
 use super::text::is_binary;
-use crate::git::{EntryKind, GitError, Listing, Repo, TreeFile};
+use crate::git::{EntryKind, Filter, GitError, Judge, Listing, Repo, TreeFile};
 
 /// Larger files are not searched, in bytes: no person wrote them.
 const MAX_BYTES: u64 = 1 << 20;
@@ -43,7 +43,7 @@ impl Library {
     /// The documents of files; those that are no text, too large, or not to be had are left away.
     pub fn read(&mut self, repo: &Repo, files: Vec<TreeFile>) -> Vec<SourceFile> {
         let read = files.into_iter().filter_map(|TreeFile { path, blob }| {
-            let document = self.document(repo, &blob)?;
+            let document = self.document(repo, &path, &blob)?;
             Some(SourceFile { path, blob, document }).filter(|file| file.document.lines() > 0)
         });
         read.collect()
@@ -84,7 +84,7 @@ impl Library {
         (read, left)
     }
 
-    fn document(&mut self, repo: &Repo, blob: &str) -> Option<Arc<Document>> {
+    fn document(&mut self, repo: &Repo, path: &str, blob: &str) -> Option<Arc<Document>> {
         if let Some(known) = self.documents.get(blob) {
             return known.clone();
         }
@@ -97,6 +97,9 @@ impl Library {
             Some(document) => document,
             None => {
                 let text = content(repo, blob).ok()?;
+                let is_own =
+                    |text: &String| Judge::by_itself(MAX_BYTES).reason_by_content(path, text.as_bytes()).is_none();
+                let text = text.filter(is_own);
                 let has_key = text.as_deref().is_some_and(has_key);
                 let document = text.map(|text| Document::read(&text, &mut self.vocabulary));
                 if !has_key {
@@ -127,6 +130,22 @@ pub fn code_of(listing: &Listing, changed: &HashSet<&str>) -> Vec<TreeFile> {
             && (!entry.is_ignored || changed.contains(entry.path.as_str()))
     });
     files.map(|entry| TreeFile { path: entry.path.clone(), blob: entry.id.clone() }).collect()
+}
+
+/// Of some files of a tree, those that people of this project wrote by all that names and attributes tell, and those that are
+/// asked for.
+///
+/// # Errors
+/// A tree that cannot be read.
+pub fn own(
+    repo: &Repo,
+    tree: &str,
+    mut files: Vec<TreeFile>,
+    is_asked: &dyn Fn(&str) -> bool,
+) -> Result<Vec<TreeFile>, GitError> {
+    let mut judge = repo.judge(tree, &Filter { max_file_bytes: MAX_BYTES, ignored_paths: Vec::new() })?;
+    files.retain(|file| is_asked(&file.path) || judge.reason_by_name(&file.path).is_none());
+    Ok(files)
 }
 
 /// Whether something in a text has the shape of a key. What is one by its name alone is an ordinary word.

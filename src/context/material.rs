@@ -3,6 +3,8 @@
 //! Invariants: the same change gives the same parts; every hunk of the change is in a part, in `beyond` or belongs to a
 //! file of `left_out`; nothing of a secret file, and no secret that [`Mask`] knows, is in a part.
 
+use std::ops::Range;
+
 use super::diff::{self, Row};
 use super::mask::Mask;
 use super::secret_files::is_secret_file;
@@ -32,6 +34,12 @@ impl Measure {
 
 /// What is to be shorter than this, in bytes, is not cut any more.
 const MIN_TEXT: usize = 16;
+/// Once a part did not fit, so many files more are looked into for smaller ones: a change may be of very many. Own.
+const MOST_TRIED: usize = 200;
+/// No part is smaller, in tokens: a name, where a block begins, a line.
+const LEAST_PART: u64 = 12;
+/// In place of where a block begins, when it is cut before that.
+const MIDDLE: &str = "@@ in the middle of a block @@";
 
 /// A piece of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +66,10 @@ pub struct Material {
 }
 
 /// The material of a change. `count` says how many tokens a text is; `is_open` whether a file's hunk of this number is to
-/// be told: one that is not appears as long as it stands around one that is.
+/// be told: one that is not appears as long as it stands around one that is. Once it is cancelled, the files that are left
+/// are beyond.
+///
+/// Of what does not fit, the first part is cut into the room that smaller parts behind it have left.
 pub fn material(
     repo: &Repo,
     change: &Change,
@@ -66,46 +77,102 @@ pub fn material(
     count: &dyn Fn(&str) -> u64,
     mask: Mask,
     is_open: &dyn Fn(&FileChange, usize) -> bool,
+    cancelled: &dyn Fn() -> bool,
 ) -> Material {
     let open = |file: &&FileChange| (0..file.hunks.len()).any(|hunk| is_open(file, hunk));
     let mut files: Vec<&FileChange> = change.files.iter().filter(open).collect();
     files.sort_by_key(|file| (rank(&file.path), &file.path));
-    let mut material = Material::default();
+    let most = measure.max_part_tokens.max(Measure::MIN_PART);
+    let mut left_out = Vec::new();
+    let mut places = Places { room: measure.budget_tokens, parts: Vec::new() };
+    // The first part that does not fit: where it is, and what it is made of.
+    let mut waiting: Option<(usize, Cutter<'_>)> = None;
+    let mut tried = 0;
     for file in files {
         let leave_out = |reason| LeftOut { path: file.path.clone(), reason };
-        if is_secret_file(&file.path) || file.old_path.as_deref().is_some_and(is_secret_file) {
-            material.left_out.push(leave_out(LeftOutReason::Secret));
+        if is_secret(file) {
+            left_out.push(leave_out(LeftOutReason::Secret));
             continue;
         }
-        if !material.beyond.is_empty() {
+        tried += usize::from(waiting.is_some());
+        if waiting.is_some() && (tried > MOST_TRIED || places.room < LEAST_PART) || cancelled() {
             let open = file.hunks.iter().enumerate().filter(|(hunk, _)| is_open(file, *hunk));
-            let hunks = open.map(|(_, hunk)| hunk.new_range()).collect();
-            material.beyond.push(FileCoverage { path: file.path.clone(), hunks, keys: Vec::new() });
+            places.beyond(&file.path, open.map(|(_, hunk)| hunk.new_range()).collect());
             continue;
         }
         let rows = match diff::rows(repo, file, measure.context_lines, mask) {
             Ok(rows) => blocks_with(rows, |hunk| is_open(file, hunk)),
             Err(unread) => {
-                material.left_out.push(leave_out(match unread {
+                left_out.push(leave_out(match unread {
                     Unread::TooLarge(_) => LeftOutReason::Oversized,
                     Unread::Git(_) => LeftOutReason::Unreadable,
                 }));
                 continue;
             }
         };
-        for part in parts(file, rows, measure.max_part_tokens.max(Measure::MIN_PART), count) {
-            if material.beyond.is_empty() && material.tokens + part.tokens <= measure.budget_tokens {
-                material.tokens += part.tokens;
-                material.parts.push(part);
-                continue;
-            }
-            match material.beyond.last_mut().filter(|last| last.path == part.path) {
-                Some(last) => last.hunks.extend(part.hunks),
-                None => material.beyond.push(FileCoverage { path: part.path, hunks: part.hunks, keys: Vec::new() }),
+        let mut cutter = Cutter::new(file, rows, count);
+        while let Some(part) = cutter.next(most) {
+            if !places.take(part) && waiting.is_none() {
+                waiting = Some((places.parts.len() - 1, cutter.again()));
             }
         }
     }
-    material
+    if let Some((at, mut cutter)) = waiting {
+        let behind = places.parts.split_off(at + 1);
+        places.parts.pop();
+        let limit = |room: u64| if room < Measure::MIN_PART { most } else { room.min(most) };
+        while let Some(part) = cutter.next(limit(places.room)) {
+            places.take(part);
+        }
+        places.parts.extend(behind);
+    }
+    places.into_material(left_out)
+}
+
+/// Whether a file holds secrets by its name, or by the one it had.
+pub fn is_secret(file: &FileChange) -> bool {
+    is_secret_file(&file.path) || file.old_path.as_deref().is_some_and(is_secret_file)
+}
+
+/// The parts of a change in their order, those that are told and those that are not.
+struct Places {
+    /// Tokens that are left.
+    room: u64,
+    parts: Vec<Result<DiffPart, FileCoverage>>,
+}
+
+impl Places {
+    /// Whether there is room for it.
+    fn take(&mut self, part: DiffPart) -> bool {
+        let left = self.room.checked_sub(part.tokens);
+        match left {
+            Some(left) => {
+                self.room = left;
+                self.parts.push(Ok(part));
+            }
+            None => self.beyond(&part.path, part.hunks),
+        }
+        left.is_some()
+    }
+
+    fn beyond(&mut self, path: &str, hunks: Vec<LineRange>) {
+        self.parts.push(Err(FileCoverage { path: path.to_owned(), hunks, keys: Vec::new() }));
+    }
+
+    fn into_material(self, left_out: Vec<LeftOut>) -> Material {
+        let mut material = Material { left_out, ..Material::default() };
+        for part in self.parts {
+            match (part, material.beyond.last_mut()) {
+                (Ok(part), _) => {
+                    material.tokens += part.tokens;
+                    material.parts.push(part);
+                }
+                (Err(beyond), Some(last)) if last.path == beyond.path => last.hunks.extend(beyond.hunks),
+                (Err(beyond), _) => material.beyond.push(beyond),
+            }
+        }
+        material
+    }
 }
 
 /// The blocks in which there is a wanted hunk.
@@ -129,57 +196,103 @@ fn rank(path: &str) -> u8 {
     }
 }
 
-/// A file's rows in parts of at most `limit` tokens: cut before a block where there is one, else between lines.
-fn parts(file: &FileChange, mut rows: Vec<Row>, limit: u64, count: &dyn Fn(&str) -> u64) -> Vec<DiffPart> {
-    let line = |text: &str| format!("{text}\n");
-    let head = head(file, limit, count);
-    let tokens_of = |row: &Row| count(&line(&row.text));
-    let mut tokens: Vec<u64> = rows.iter().map(tokens_of).collect();
-    let mut parts: Vec<DiffPart> = Vec::new();
-    let mut start = 0;
-    while start < rows.len() {
-        let intro = match (parts.is_empty(), rows.get(start).is_some_and(|row| row.is_header)) {
-            (true, _) => line(&head),
-            (false, true) => format!("{head}, continued\n"),
-            (false, false) => format!("{head}, continued\n@@ in the middle of a block @@\n"),
-        };
-        let room = limit.saturating_sub(count(&intro));
-        let mut end = start;
-        let (mut used, mut border) = (0, None);
-        while let Some(more) = tokens.get(end).filter(|more| used + **more <= room) {
-            used += more;
-            end += 1;
-            border = rows.get(end).filter(|row| row.is_header).map(|_| end).or(border);
-        }
-        end = border.filter(|_| end < rows.len()).unwrap_or(end);
-        // Texts together may be more tokens than by themselves, if hardly ever.
-        while end > start && count(&assembled(&intro, rows.get(start..end))) > limit {
-            end -= 1;
-        }
-        if end == start {
-            // One line is too long: half of it is tried again.
-            if let (Some(row), Some(tokens)) = (rows.get_mut(start), tokens.get_mut(start))
-                && shorten(row)
-            {
-                *tokens = tokens_of(row);
-                continue;
-            }
-            end += 1;
-        }
-        let hunks = hunks_of(rows.get(start..end).unwrap_or_default());
-        // Context behind the last change alone tells nothing.
-        if !hunks.is_empty() {
-            let text = assembled(&intro, rows.get(start..end));
-            parts.push(DiffPart { path: file.path.clone(), hunks, tokens: count(&text), text });
-        }
-        start = end;
-    }
-    parts
+/// A file's rows on their way into parts: cut before a block where there is one, else between lines.
+struct Cutter<'a> {
+    file: &'a FileChange,
+    rows: Vec<Row>,
+    /// Of each row.
+    tokens: Vec<u64>,
+    count: &'a dyn Fn(&str) -> u64,
+    /// The rows of the last part, and where the next one begins.
+    last: Range<usize>,
+    /// Whether the file's name is told already.
+    is_begun: bool,
+    /// Whether it was before the last part.
+    was_begun: bool,
 }
 
-fn assembled(intro: &str, rows: Option<&[Row]>) -> String {
+impl<'a> Cutter<'a> {
+    fn new(file: &'a FileChange, rows: Vec<Row>, count: &'a dyn Fn(&str) -> u64) -> Self {
+        let tokens = rows.iter().map(|row| count(&line(&row.text))).collect();
+        Self { file, rows, tokens, count, last: 0..0, is_begun: false, was_begun: false }
+    }
+
+    /// The last part as rows again.
+    fn again(&self) -> Self {
+        let rows = self.rows.get(self.last.clone()).unwrap_or_default().to_vec();
+        Self { is_begun: self.was_begun, ..Self::new(self.file, rows, self.count) }
+    }
+
+    /// The next part, of at most `limit` tokens.
+    fn next(&mut self, limit: u64) -> Option<DiffPart> {
+        while self.last.end < self.rows.len() {
+            let intro = self.intro(limit);
+            let (start, end) = (self.last.end, self.end(&intro, limit));
+            if end == start && self.shorten() {
+                // One line is too long: half of it is tried again.
+                continue;
+            }
+            self.last = start..end.max(start + 1);
+            let rows = self.rows.get(self.last.clone()).unwrap_or_default();
+            let hunks = hunks_of(rows);
+            // Context behind the last change alone tells nothing.
+            if !hunks.is_empty() {
+                let text = assembled(&intro, rows);
+                self.was_begun = std::mem::replace(&mut self.is_begun, true);
+                return Some(DiffPart { path: self.file.path.clone(), hunks, tokens: (self.count)(&text), text });
+            }
+        }
+        None
+    }
+
+    fn intro(&self, limit: u64) -> String {
+        let head = head(self.file, limit, self.count);
+        match (self.is_begun, self.rows.get(self.last.end).is_some_and(|row| row.is_header)) {
+            (false, true) => line(&head),
+            (false, false) => format!("{head}\n{MIDDLE}\n"),
+            (true, true) => format!("{head}, continued\n"),
+            (true, false) => format!("{head}, continued\n{MIDDLE}\n"),
+        }
+    }
+
+    /// Where a part ends that begins with such an intro.
+    fn end(&self, intro: &str, limit: u64) -> usize {
+        let start = self.last.end;
+        let room = limit.saturating_sub((self.count)(intro));
+        let (mut end, mut used, mut border) = (start, 0, None);
+        while let Some(more) = self.tokens.get(end).filter(|more| used + **more <= room) {
+            used += more;
+            end += 1;
+            border = self.rows.get(end).filter(|row| row.is_header).map(|_| end).or(border);
+        }
+        end = border.filter(|_| end < self.rows.len()).unwrap_or(end);
+        // Texts together may be more tokens than by themselves, if hardly ever.
+        while end > start && (self.count)(&assembled(intro, self.rows.get(start..end).unwrap_or_default())) > limit {
+            end -= 1;
+        }
+        end
+    }
+
+    /// Takes half of the next row's text away; whether there was something to take.
+    fn shorten(&mut self) -> bool {
+        let next = self.last.end;
+        let (Some(row), Some(tokens)) = (self.rows.get_mut(next), self.tokens.get_mut(next)) else { return false };
+        let is_long = row.text.len() > MIN_TEXT;
+        if is_long {
+            halve(&mut row.text);
+            *tokens = (self.count)(&line(&row.text));
+        }
+        is_long
+    }
+}
+
+fn line(text: &str) -> String {
+    format!("{text}\n")
+}
+
+fn assembled(intro: &str, rows: &[Row]) -> String {
     let mut text = intro.to_owned();
-    for row in rows.unwrap_or_default() {
+    for row in rows {
         text.push_str(&row.text);
         text.push('\n');
     }
@@ -193,15 +306,6 @@ fn head(file: &FileChange, limit: u64, count: &dyn Fn(&str) -> u64) -> String {
         halve(&mut title);
     }
     format!("### {title}")
-}
-
-/// Takes half of a row's text away; whether there was something to take.
-fn shorten(row: &mut Row) -> bool {
-    let is_long = row.text.len() > MIN_TEXT;
-    if is_long {
-        halve(&mut row.text);
-    }
-    is_long
 }
 
 fn halve(text: &mut String) {

@@ -17,7 +17,7 @@ use crate::git::{Ancestor, GitError, Hunk, PastChange, PastKind, Repo};
 /// Bytes of kept histories: one of 3,000 commits takes about one million.
 const MOST_KEPT: u64 = 32 << 20;
 /// To be raised with any change of what is kept of a commit.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 /// A history that is kept is looked for behind so many of the newest commits.
 const RECENT: usize = 200;
 
@@ -61,12 +61,18 @@ impl Known {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Self, GitError> {
         let kept = Kept { shelf: Shelf::open(folder, "past", MOST_KEPT), limit, cancelled };
-        let entries = match on_top(repo, tip, &kept) {
+        let entries = match on_top(repo, tip, &kept, &|ancestor| Some(kept.read(repo, ancestor).0)) {
             Some(entries) => entries,
             None => walked(repo, tip, &kept)?,
         };
         kept.shelf.close();
         Ok(Self::of(entries))
+    }
+
+    /// The same where all of it is kept: no commit is compared with another.
+    pub fn kept(repo: &Repo, tip: &str, limit: usize, folder: &Path) -> Option<Self> {
+        let kept = Kept { shelf: Shelf::open(Some(folder), "past", MOST_KEPT), limit, cancelled: &|| false };
+        on_top(repo, tip, &kept, &|ancestor| kept.commit(&ancestor.commit)).map(Self::of)
     }
 
     fn of(entries: Vec<Entry>) -> Self {
@@ -151,7 +157,7 @@ impl Kept<'_> {
 
 /// The history of a commit a few commits above one whose history is kept, none of them a merge: these few, then that one.
 /// It is what [`walked`] has, without a walk, for which git reads every commit that there is.
-fn on_top(repo: &Repo, tip: &str, kept: &Kept<'_>) -> Option<Vec<Entry>> {
+fn on_top(repo: &Repo, tip: &str, kept: &Kept<'_>, read: &dyn Fn(Ancestor) -> Option<Entry>) -> Option<Vec<Entry>> {
     let mut above: Vec<Ancestor> = Vec::new();
     let mut commit = tip.to_owned();
     let base = loop {
@@ -166,8 +172,10 @@ fn on_top(repo: &Repo, tip: &str, kept: &Kept<'_>) -> Option<Vec<Entry>> {
             return None;
         }
     };
-    let above = above.into_iter().map(|ancestor| kept.read(repo, ancestor).0);
-    Some(above.chain(base).take(kept.limit).collect())
+    let mut entries = above.into_iter().map(read).collect::<Option<Vec<Entry>>>()?;
+    entries.extend(base);
+    entries.truncate(kept.limit);
+    Some(entries)
 }
 
 /// The history as git tells it.
@@ -296,6 +304,8 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::context::remarks::LastChanges;
+    use crate::domain::LineRange;
 
     /// A repository in which each commit changes a line of a file.
     struct Sample {
@@ -383,6 +393,37 @@ mod tests {
         assert_eq!(hunks(&later), [1; 6]);
         assert_eq!(later.before(&sample.tip()), [0, 1, 2, 3, 4, 5]);
         assert_eq!(later.history.commits[1..], read.history.commits);
+    }
+
+    #[test]
+    fn what_is_kept_is_had_by_itself_where_it_is_all() {
+        let sample = Sample::new(3);
+        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        let folder = sample.folder.path().join("kept");
+        let kept = || Known::kept(&repo, &sample.tip(), 100, &folder);
+        assert!(kept().is_none());
+        for number in 3..5 {
+            let read = sample.read();
+            let kept = kept().expect("all of it");
+            assert_eq!(kept.history.commits, read.history.commits);
+            assert_eq!((kept.numbers, kept.parents), (read.numbers, read.parents));
+            sample.commit(number);
+            assert!(Known::kept(&repo, &sample.tip(), 100, &folder).is_none(), "what is new was not read");
+        }
+    }
+
+    #[test]
+    fn no_more_of_the_past_is_looked_at_than_there_is_time_for() {
+        let sample = Sample::new(5);
+        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        let known = sample.read();
+        let before = known.before(&sample.tip());
+        let changed = |line: u32, most: usize| {
+            let mut changes = LastChanges::of(&repo, (&known, &before), ["main.rs"].into_iter(), most);
+            changes.of_lines("main.rs", LineRange::new(line, line)).map(|change| change.commit)
+        };
+        assert_eq!(changed(2, 2), Some(sample.tip()));
+        assert_eq!((changed(1, usize::MAX), changed(1, 9)), (known.commit(4).map(str::to_owned), None));
     }
 
     #[test]

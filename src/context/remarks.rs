@@ -4,24 +4,29 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::chunk::Declaration;
-use super::covered::Covered;
-use super::pack::{Declared, LastChange, Packed, Section, Untested};
+use super::chunk::{ChunkKind, Declaration};
+use super::covered::{Covered, Share};
+use super::mask::Mask;
+use super::pack::{Count, LastChange, Need, Packed, Piece, Section, SectionKind, Untested};
 use super::past::Known;
 use super::retrieve::history::{PastFile, PathId, last_touch};
 use super::retrieve::task::{Task, old_lines};
-use crate::domain::text::count;
+use super::surroundings::piece;
+use super::telling::Telling;
+use super::text::shown_line;
+use crate::domain::text::{count, one_line};
 use crate::domain::{LineRange, Time};
 use crate::git::Repo;
-use crate::provider::builtin::facts::Facts;
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::Parsers;
+use crate::provider::builtin::facts::is_test_path;
 
 fn say(section: &mut Section, words: &str) {
     let because = Arc::make_mut(&mut section.because);
     because.reason.push_str("; ");
     because.reason.push_str(words);
 }
+
+/// What a file declares, by its path.
+pub type Declared<'a> = &'a dyn Fn(&str) -> Arc<[Declaration]>;
 
 /// Of which declarations each section is a part, so that nobody takes it for all of them.
 pub fn tell_parts(packed: &mut Packed, declared: Declared<'_>) {
@@ -58,73 +63,121 @@ pub fn tell_coverage(packed: &mut Packed, covered: &Covered) {
     for section in &mut packed.sections {
         section.coverage = section.lines.and_then(|lines| covered.share(&section.path, lines));
         if let Some(share) = section.coverage {
-            let said = match share.reached {
-                0 => "not covered by tests".to_owned(),
-                reached => format!("tests reach {reached} of {}", count(share.of as usize, "line")),
-            };
-            say(section, &said);
+            say(section, &reached_in_words(share));
         }
     }
 }
 
-/// The changed functions that no test reaches.
-pub fn untested(repo: &Repo, task: &Task, blobs: &HashMap<String, String>, covered: &Covered) -> Vec<Untested> {
-    let mut parsers = Parsers::default();
+/// The changed functions that no test reaches, by path.
+pub fn untested(
+    task: &Task,
+    telling: &Telling<'_>,
+    blobs: &HashMap<String, String>,
+    covered: &Covered,
+    cancelled: &dyn Fn() -> bool,
+) -> Vec<Untested> {
     let mut found = Vec::new();
-    for given in &task.given {
-        let content = blobs.get(&given.path).and_then(|blob| repo.blob(blob).ok());
-        let Some(content) = content.filter(|_| covered.has(&given.path)) else { continue };
-        let language = Language::detect(&given.path, &content);
-        let parsed = language.and_then(|language| parsers.parse(&given.path, language, &content).ok());
-        for function in parsed.map(|source| Facts::of(&source).functions).unwrap_or_default() {
-            let lines = LineRange::new(function.line_start, function.line_end);
+    let known = task.given.iter().filter(|given| covered.has(&given.path) && !is_test_path(&given.path));
+    for given in known.take_while(|_| !cancelled()) {
+        let Some(blob) = blobs.get(&given.path) else { continue };
+        for Declaration { kind, name, scope, lines, head } in telling.declarations(&given.path, blob).iter() {
+            let lines = LineRange::new(head.start, lines.end);
             let is_changed = given.hunks.iter().any(|hunk| {
                 let (start, end) = old_lines(&hunk.place);
                 let first = start.saturating_add(1);
                 LineRange::new(first, end.max(first)).overlaps(lines)
             });
-            let share = covered.share(&given.path, lines);
-            if is_changed && !function.is_test && share.is_some_and(|share| share.reached == 0) {
-                found.push(Untested { path: given.path.clone(), name: function.name, lines });
+            let is_reached = || covered.share(&given.path, lines).is_none_or(|share| share.reached > 0);
+            if *kind == ChunkKind::Function && is_changed && !is_reached() {
+                let name = if scope.is_empty() { name.clone() } else { format!("{scope}.{name}") };
+                found.push(Untested { path: given.path.clone(), name, lines });
             }
         }
     }
+    found.sort_by(|a, b| (&a.path, a.lines).cmp(&(&b.path, b.lines)));
     found
 }
 
-/// The newest commit, among those that `before` has of the history, that touched lines of each section. Lines of the
-/// files that `changed` has are not those of a commit.
-pub fn tell_last_change(
-    packed: &mut Packed,
-    repo: &Repo,
-    (known, before): (&Known, &[usize]),
-    changed: &HashSet<&str>,
-) {
-    let history = &known.history;
-    let is_of_code = |section: &&Section| section.lines.is_some() && !changed.contains(section.path.as_str());
-    let paths = packed.sections.iter().filter(is_of_code).filter_map(|section| history.known(&section.path));
-    let mut pasts: HashMap<PathId, Vec<(usize, &PastFile)>> = paths.map(|path| (path, Vec::new())).collect();
-    history.walk(before, |age, _, moves| {
-        let Some(at) = before.get(age) else { return };
-        for file in history.commits.get(*at).iter().flat_map(|commit| &commit.files) {
-            if let Some(past) = pasts.get_mut(&moves.today(file.path)) {
-                past.push((*at, file));
-            }
-        }
-    });
-    let mut times: HashMap<usize, Option<LastChange>> = HashMap::new();
-    for section in packed.sections.iter_mut().filter(|section| is_of_code(&&**section)) {
-        let past = history.known(&section.path).and_then(|path| pasts.get(&path));
-        let Some((lines, past)) = section.lines.zip(past) else { continue };
-        let Some((at, _)) = last_touch(lines, past.iter().map(|(_, file)| *file)).and_then(|age| past.get(age)) else {
-            continue;
+/// So many functions that no test reaches are named.
+const MOST_UNTESTED: usize = 30;
+
+/// The functions that no test reaches, as they are told: as many as `most` tokens hold, and how many more there are.
+pub fn untested_piece(untested: &[Untested], most: u32, count: Count<'_>) -> Option<Piece> {
+    let lines: Vec<String> = untested
+        .iter()
+        .take(MOST_UNTESTED)
+        .map(|Untested { path, name, lines }| {
+            let said = format!("{path}:{}-{} {name}", lines.start, lines.end);
+            format!("- {}\n", shown_line(&one_line(&Mask::On.shapes(&said))))
+        })
+        .collect();
+    let text = |told: usize| {
+        let more = match untested.len() - told {
+            0 => String::new(),
+            more => format!("- and {more} more\n"),
         };
-        section.last_change = times.entry(*at).or_insert_with(|| change(repo, known.commit(*at)?)).clone();
-        if let Some(change) = &section.last_change {
-            let short: String = change.commit.chars().take(SHORT).collect();
-            let said = format!("last changed {} in {short}", change.time.strftime("%Y-%m-%d"));
+        format!("Changed functions that no test reaches, as a coverage report says:\n{}{more}", lines[..told].concat())
+    };
+    let fitting = (1..=lines.len()).rev().map(text).find(|text| count(text) as u32 <= most)?;
+    Some(piece(SectionKind::Untested, Need::Must, fitting, "the changed functions that no test reaches"))
+}
+
+/// The newest commit that touched lines of each section. Lines of the files that `changed` has are not those of a commit.
+pub fn tell_last_change(packed: &mut Packed, repo: &Repo, past: (&Known, &[usize]), changed: &HashSet<&str>) {
+    let is_of_code = |section: &&Section| section.lines.is_some() && !changed.contains(section.path.as_str());
+    let paths = packed.sections.iter().filter(is_of_code).map(|section| section.path.as_str());
+    let mut changes = LastChanges::of(repo, past, paths, usize::MAX);
+    for section in packed.sections.iter_mut().filter(|section| is_of_code(&&**section)) {
+        section.last_change = section.lines.and_then(|lines| changes.of_lines(&section.path, lines));
+        if let Some(said) = section.last_change.as_ref().map(changed_in_words) {
             say(section, &said);
         }
+    }
+}
+
+/// When lines of some files changed last, as far as a history tells.
+pub struct LastChanges<'a> {
+    repo: &'a Repo,
+    known: &'a Known,
+    /// What commits did with each file, the newest first, with their numbers.
+    pasts: HashMap<PathId, Vec<(usize, &'a PastFile)>>,
+    /// By the number of a commit.
+    found: HashMap<usize, Option<LastChange>>,
+    hunks_left: usize,
+}
+
+impl<'a> LastChanges<'a> {
+    /// By the commits that `before` has of a history. When `most_hunks` of them are looked at, no more is known.
+    pub fn of<'p>(
+        repo: &'a Repo,
+        (known, before): (&'a Known, &[usize]),
+        paths: impl Iterator<Item = &'p str>,
+        most_hunks: usize,
+    ) -> Self {
+        let history = &known.history;
+        let mut pasts: HashMap<PathId, Vec<(usize, &PastFile)>> =
+            paths.filter_map(|path| Some((history.known(path)?, Vec::new()))).collect();
+        history.walk(before, |age, _, moves| {
+            let Some(at) = before.get(age) else { return };
+            for file in history.commits.get(*at).iter().flat_map(|commit| &commit.files) {
+                if let Some(past) = pasts.get_mut(&moves.today(file.path)) {
+                    past.push((*at, file));
+                }
+            }
+        });
+        Self { repo, known, pasts, found: HashMap::new(), hunks_left: most_hunks }
+    }
+
+    /// The newest commit that touched some lines of a file.
+    pub fn of_lines(&mut self, path: &str, lines: LineRange) -> Option<LastChange> {
+        let past = self.pasts.get(&self.known.history.known(path)?)?;
+        let left = &mut self.hunks_left;
+        let files = past.iter().map(|(_, file)| *file).map_while(|file| {
+            *left = left.checked_sub(file.hunks.len() + 1)?;
+            Some(file)
+        });
+        let (at, _) = past.get(last_touch(lines, files)?)?;
+        self.found.entry(*at).or_insert_with(|| change(self.repo, self.known.commit(*at)?)).clone()
     }
 }
 
@@ -136,12 +189,54 @@ fn change(repo: &Repo, commit: &str) -> Option<LastChange> {
     Some(LastChange { commit: commit.to_owned(), time })
 }
 
+/// `last changed 2026-01-02 in 1a2b3c4d`.
+pub fn changed_in_words(change: &LastChange) -> String {
+    let short: String = change.commit.chars().take(SHORT).collect();
+    format!("last changed {} in {short}", change.time.strftime("%Y-%m-%d"))
+}
+
+/// `tests reach 3 of 5 lines`.
+pub fn reached_in_words(share: Share) -> String {
+    match share.reached {
+        0 => "not covered by tests".to_owned(),
+        reached => format!("tests reach {reached} of {}", count(share.of as usize, "line")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::context::chunk::ChunkKind;
+
+    #[test]
+    fn functions_that_no_test_reaches_are_told_in_few_words_whatever_they_are_called() {
+        let words = |text: &str| text.split_whitespace().count();
+        let named = |path: &str, name: &str| Untested {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            lines: LineRange::new(3, 5),
+        };
+        assert!(untested_piece(&[], 1_000, &words).is_none());
+        let key = concat!("gh", "p_8rT3kLm9QwXz2VbN6yHs4JdF7cPa1GuE5oKi");
+        let hostile = [
+            named("a.rs", "one"),
+            named("b\n- c.rs:1-2 forged\u{202e}.rs", "two\r\n```"),
+            named(&format!("{key}.rs"), key),
+            named(&"long/".repeat(800), "three"),
+        ];
+        let told = untested_piece(&hostile, 1_000, &words).expect("a piece");
+        let lines: Vec<&str> = told.text.lines().collect();
+        assert_eq!((lines.len(), lines[1]), (5, "- a.rs:3-5 one"), "{}", &*told.text);
+        assert!(lines[1..].iter().all(|line| line.starts_with("- ") && line.chars().count() < 600), "{lines:?}");
+        assert!(!told.text.contains(key) && !told.text.contains(['\u{202e}', '\r']), "{}", &*told.text);
+        let many: Vec<Untested> = (0..100).map(|number| named("a.rs", &format!("f{number}"))).collect();
+        for (most, last) in [(1_000, Some("- and 70 more")), (30, Some("- and 95 more")), (10, None)] {
+            let told = untested_piece(&many, most, &words);
+            assert_eq!(told.as_ref().and_then(|piece| piece.text.lines().last()), last);
+            assert!(told.is_none_or(|piece| words(&piece.text) as u32 <= most));
+        }
+    }
 
     #[rstest]
     #[case::all_of_it(10, 19, &[])]

@@ -15,6 +15,8 @@ use std::time::{Duration, SystemTime};
 
 use bytemuck::{Pod, Zeroable};
 
+use super::disk;
+
 /// More parts are made one.
 const MOST_PARTS: usize = 12;
 /// What a process that died has left is taken away after this time.
@@ -171,7 +173,7 @@ impl Shelf {
 impl Part {
     fn open(path: &Path) -> io::Result<(Self, Vec<Row>)> {
         let wrong = |what| io::Error::new(io::ErrorKind::InvalidData, what);
-        let file = File::open(path)?;
+        let file = disk::open(path, File::options().read(true))?;
         let bytes = file.metadata()?.len();
         let mut head = Head::zeroed();
         file.read_exact_at(bytemuck::bytes_of_mut(&mut head), 0)?;
@@ -206,7 +208,7 @@ fn damaged(path: &Path, error: &io::Error) {
         return;
     }
     // Who takes it away says so: it is said once.
-    if fs::remove_file(path).is_ok() {
+    if disk::remove(path).is_ok() {
         tracing::warn!("{} was not as it should be ({error}); what was in it is found out again", path.display());
     }
 }
@@ -254,7 +256,7 @@ fn clean(folder: &Path) {
         let is_begun = entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY));
         let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
         if is_begun && age().is_some_and(|age| age > ABANDONED) {
-            fs::remove_file(entry.path()).ok();
+            disk::remove(&entry.path()).ok();
         }
     }
 }
@@ -274,8 +276,12 @@ impl Writer {
     }
 
     pub fn text(&mut self, text: &str) {
-        self.number(text.len() as u32);
-        self.0.extend_from_slice(text.as_bytes());
+        self.bytes(text.as_bytes());
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u32);
+        self.0.extend_from_slice(bytes);
     }
 
     /// Where all numbers are large.
@@ -319,8 +325,12 @@ impl<'a> Reader<'a> {
     }
 
     pub fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.number()? as usize;
-        std::str::from_utf8(self.take(length)?).ok()
+        self.take(length)
     }
 
     pub fn words(&mut self) -> Option<Vec<u32>> {
@@ -419,6 +429,18 @@ mod tests {
             damaged(&path, &io::Error::from(kind));
             assert_eq!(path.exists(), is_there, "{kind}");
         }
+    }
+
+    #[test]
+    fn what_is_no_file_is_taken_away() {
+        let folder = tempfile::tempdir().expect("a folder");
+        put(folder.path(), 0..3, MANY);
+        let path = parts(folder.path(), "test").pop().expect("a part");
+        disk::with_others_in_place(&path, |sort| {
+            assert_eq!(Shelf::open(Some(folder.path()), "test", MANY).get(key(0)), None, "{sort}");
+            put(folder.path(), 0..3, MANY);
+            assert_eq!(Shelf::open(Some(folder.path()), "test", MANY).get(key(0)), Some(record(0)), "{sort}");
+        });
     }
 
     #[test]

@@ -51,17 +51,14 @@ pub fn squeeze(
     for ((file, _), texts) in files.iter().zip(telling.compressed(&files, strength, cancelled)) {
         let numbers = by_path.get(file.path.as_str()).into_iter().flatten();
         for at in numbers.filter(|at| !is_fixed(at)) {
-            let first = pieces[*at].lines.map_or(0, |lines| lines.start);
-            let Ok(number) = file.document.passages.binary_search_by_key(&first, |place| place.start + 1) else {
-                continue;
-            };
-            let tokens = texts.tokens.get(number).copied().unwrap_or(0);
-            shorter.push((*at, Said::part(&texts.all, texts.place(number)), tokens));
+            let Some(lines) = pieces[*at].lines else { continue };
+            let (place, tokens) = texts.lines(&file.document.passages, lines);
+            shorter.push((*at, Said::part(&texts.all, place), tokens));
         }
     }
     let mut empty = vec![false; pieces.len()];
     for (at, text, tokens) in shorter {
-        empty[at] = text.trim().is_empty();
+        empty[at] = !text.contains(char::is_alphanumeric);
         (pieces[at].text, pieces[at].tokens) = (text, Some(tokens));
     }
     let mut empty = empty.into_iter();

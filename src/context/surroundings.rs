@@ -3,6 +3,7 @@
 //! Invariants: everything comes from one tree and the history behind it, masked; the same question has the same answer;
 //! what is missing (an index, a history, rules) costs quality and never the review.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -11,38 +12,45 @@ use ignore::gitignore::Gitignore;
 
 use super::candidates::choose;
 use super::compress::Strength;
-use super::covered::Covered;
+use super::covered::Reports;
 use super::house_documents::house_documents;
 use super::index::{Index, Reach};
-use super::library::{Library, code_of};
+use super::library::{Library, code_of, own};
 use super::meaning::Meaning;
 use super::named::{self, Mentions};
-use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, completes, pack};
+use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack_unless};
 use super::past::Known;
-use super::remarks::{tell_coverage, tell_last_change, tell_parts, untested};
+use super::remarks::{Declared, tell_coverage, tell_last_change, tell_parts, untested, untested_piece};
 use super::rest::{looked_at, rests};
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, Task};
 use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, reweigh};
+use super::secret_files::is_secret_file;
 use super::skeleton::{Documents, skeleton};
 use super::squeeze::{LIKELY, is_tight, squeeze};
-use super::telling::Telling;
+use super::telling::{Place, Telling};
 use super::tokens;
+use super::units::{most_tokens, units};
 use crate::domain::text::one_line;
 use crate::domain::{Encoding, LineRange};
-use crate::git::{GitError, Repo};
+use crate::git::{EntryKind, GitError, Listing, Repo, TreeFile};
 use crate::provider::builtin::facts::is_test_path;
 
 /// Commits of history that are looked at: a bound on how long the first question in a repository takes.
 pub const HISTORY: usize = 3_000;
 /// The place in focus, and without one the rest of what the change stands in, may take so many tokens, and no more than
-/// an eighth of the budget.
+/// an eighth of the budget; so may what is marked of a file that the task names.
 const MAX_FOCUS: u32 = 2_000;
 const FOCUS_PART: u32 = 8;
+/// The changed functions that no test reaches may take a sixteenth of it.
+const UNTESTED_PART: u32 = 16;
 /// A file, and a passage of it, above this score is as good as certain to belong to the change.
 const CERTAIN: f32 = 0.9;
+/// Code below this score is never sent, whatever room is left. From 0.005 on, files that belong to a change get lost, see
+/// docs/retrieval.md.
+const LEAST_SCORE: f32 = 0.003;
 /// The task's text may take a quarter of the budget: it is known to whoever asks.
 pub const TASK_PART: u32 = 4;
 
@@ -56,20 +64,11 @@ pub struct Options {
     pub files: Gitignore,
     /// With any, code is of these kinds.
     pub kinds: Vec<SectionKind>,
-    /// Whether the changed functions that no test reaches are wanted: all given files are parsed for them.
-    pub untested: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            types: true,
-            tests: true,
-            documentation: true,
-            files: Gitignore::empty(),
-            kinds: Vec::new(),
-            untested: false,
-        }
+        Self { types: true, tests: true, documentation: true, files: Gitignore::empty(), kinds: Vec::new() }
     }
 }
 
@@ -89,6 +88,7 @@ impl Options {
         match () {
             () if !self.kinds.is_empty() && !self.kinds.contains(&kind) => Some(Filter::Kinds),
             () if !self.types && kind == SectionKind::Type => Some(Filter::Types),
+            () if !self.tests && kind == SectionKind::Test => Some(Filter::Tests),
             () => None,
         }
     }
@@ -131,7 +131,7 @@ pub struct Question<'a> {
 /// Puts the context together; `None` when nobody waits for it any more. What was found out until then is kept.
 pub fn surroundings(repo: &Repo, question: Question<'_>) -> Result<Option<Packed>, GitError> {
     let mut library = Library::open(question.folder);
-    let telling = Telling::open(repo, question.encoding, question.folder);
+    let telling = Telling::open(repo, question.encoding, question.folder).with_index(question.index);
     let packed = put_together(repo, question, &mut library, &telling)?;
     library.close();
     telling.close();
@@ -176,18 +176,35 @@ fn put_together(
         let all = crate::domain::text::count(all, "file");
         notes.push(format!("only {} of {all} of code were looked at: there is no index of all of them", chosen.len()));
     }
-    let first = task.paths().chain(named.paths()).collect();
+    let first: HashSet<&str> = task.paths().chain(named.paths()).collect();
+    let chosen = own(repo, tree, chosen, &|path| first.contains(path))?;
     let (files, unread) = library.read_within(repo, chosen, &first, cancelled);
     if cancelled() {
         return Ok(None);
     }
+    // What is in focus need not be code.
+    let is_other = |focus: &&Focus| !files.iter().any(|file| file.path == focus.path);
+    let others = task.focus.iter().filter(is_other).filter_map(|focus| any_file(&listing, &focus.path));
+    let others = library.read(repo, others.collect());
     mentions.declared(&mut named, &files, &library.vocabulary);
     let told = |file: &SourceFile| match cancelled() {
         true => Told::plain(&file.document, "", &str::len),
         false => telling.told(file),
     };
     let paths = named.paths().collect();
-    let sources = Sources { files: &files, history: &known.history, before: &before, told: &told, named: &paths };
+    let filtered: RefCell<BTreeMap<Filter, u32>> = RefCell::default();
+    let wanted = |path: &str| match options.file_filter(path) {
+        Some(by) => (*filtered.borrow_mut().entry(by).or_default() += 1, false).1,
+        None => true,
+    };
+    let sources = Sources {
+        files: &files,
+        history: &known.history,
+        before: &before,
+        told: &told,
+        named: &paths,
+        wanted: &wanted,
+    };
     let mut ranked = rank(&task, &sources, weights, &mut library.vocabulary);
     if unread > 0 {
         let files = crate::domain::text::count(unread, "file");
@@ -199,16 +216,23 @@ fn put_together(
         Some(Err(error)) => notes.push(format!("without what code means: {}", one_line(&error.summary))),
         None => {}
     }
-    let mut filtered = BTreeMap::new();
-    sift(&mut ranked, &mut filtered, |file| options.file_filter(&file.path));
+    let mut filtered = filtered.into_inner();
     let mut all = front;
     if !task.text.is_empty() {
         all.push(task_piece(&task.text, budget / TASK_PART, count));
     }
-    let places = focus_pieces(&task.focus, &files, telling, budget, count);
+    let reports = Reports::find(repo, &listing.entries, folder);
+    let changed_paths = task.given.iter().map(|given| given.path.as_str()).collect();
+    let covered = reports.of(repo, &tree_files, &changed_paths, cancelled);
+    let untested = covered.map(|covered| untested(&task, telling, &blobs, &covered, cancelled)).unwrap_or_default();
+    all.extend(untested_piece(&untested, budget / UNTESTED_PART, count));
+    let places = focus_pieces(&task.focus, &[files.as_slice(), &others].concat(), telling, budget, count);
     let is_missing = |focus: &&Focus| !places.iter().any(|piece| piece.path == focus.path);
     notes.extend(task.focus.iter().filter(is_missing).map(|focus| {
-        format!("nothing of {} is in focus: no file of code of this path is in the tree", one_line(&focus.path))
+        format!(
+            "nothing of {} is in focus: no text that may be shown is in the tree by this path",
+            one_line(&focus.path)
+        )
     }));
     all.extend(places);
     if tells_rests {
@@ -218,10 +242,20 @@ fn put_together(
     sift(&mut documents, &mut filtered, |_| (!options.documentation).then_some(Filter::Documents));
     let documents = Documents { all: &documents, loaded: documents_told };
     all.extend(skeleton(&tree_files, documents, &changed, budget, count));
-    let mut code = pieces(&ranked, weights);
+    // Of the others nothing is sent.
+    let may_be_sent = |file: &&RankedFile| file.probability >= LEAST_SCORE || named.files.contains(&file.path);
+    let sent: HashMap<&str, Place> =
+        ranked.iter().filter(may_be_sent).filter_map(|file| Some((file.path.as_str(), place(&file.path)?))).collect();
+    telling.prepare(&sent.values().cloned().collect::<Vec<_>>(), cancelled);
+    if cancelled() {
+        return Ok(None);
+    }
+    let declared = |path: &str| sent.get(path).map(|(path, blob)| telling.declarations(path, blob)).unwrap_or_default();
+    let mut code = pieces(&ranked, weights, &declared, most_tokens(budget));
     sift(&mut code, &mut filtered, |piece| options.kind_filter(piece.kind));
     certain(&mut code);
-    named::mark_files(&mut code, &named);
+    named::mark_files(&mut code, &named, MAX_FOCUS.min(budget / FOCUS_PART));
+    sift(&mut code, &mut filtered, |piece| (!is_likely(piece)).then_some(Filter::Unlikely));
     let because_of = |file: &RankedFile| because(&file.factors, weights);
     let counted = (&library.vocabulary, count);
     let mut declarations = named::declarations(&named, &task, (&ranked, &files), telling, &because_of, counted);
@@ -230,39 +264,39 @@ fn put_together(
     types(&mut code, &ranked);
     all.extend(code);
     all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, library)));
-    let prepare = |paths: &mut dyn Iterator<Item = &str>| {
-        telling.prepare(&paths.filter_map(place).collect::<Vec<_>>(), cancelled);
-    };
-    if completes(budget) {
-        prepare(&mut ranked.iter().map(|file| file.path.as_str()));
-    }
-    let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
-    let mut packed = pack(&all, &declared, budget, count);
+    let pack = |all: &[Piece]| pack_unless(cancelled, all, budget, count);
+    let Some(mut packed) = pack(&all) else { return Ok(None) };
     for strength in Strength::ALL {
         if !is_tight(&packed) {
             break;
         }
         squeeze(&mut all, &ranked, *strength, telling, cancelled);
-        if cancelled() {
-            return Ok(None);
-        }
-        packed = Packed { compression: Some(*strength), ..pack(&all, &declared, budget, count) };
+        let Some(shorter) = pack(&all) else { return Ok(None) };
+        packed = Packed { compression: Some(*strength), ..shorter };
     }
-    prepare(&mut packed.sections.iter().filter(|section| section.lines.is_some()).map(|section| section.path.as_str()));
-    if cancelled() {
-        return Ok(None);
-    }
+    let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
     tell_parts(&mut packed, &declared);
     let sent = packed.sections.iter().map(|section| section.path.as_str());
-    if let Some(covered) = Covered::find(repo, tree, &blobs, &sent.chain(changed.iter().copied()).collect()) {
+    let wanted = sent.chain(changed.iter().copied()).collect();
+    if let Some(covered) = reports.of(repo, &tree_files, &wanted, cancelled) {
         tell_coverage(&mut packed, &covered);
-        packed.untested = if options.untested { untested(repo, &task, &blobs, &covered) } else { Vec::new() };
+    }
+    packed.untested = untested;
+    if cancelled() {
+        return Ok(None);
     }
     let changed = task.given.iter().map(|given| given.path.as_str()).collect();
     tell_last_change(&mut packed, repo, (&known, &before), &changed);
     packed.notes = notes;
     packed.filtered = filtered;
     Ok(Some(packed))
+}
+
+/// A file of a tree that may be shown.
+fn any_file(listing: &Listing, path: &str) -> Option<TreeFile> {
+    let entry = listing.entries.iter().find(|entry| entry.path == path)?;
+    let may_be_shown = entry.kind == EntryKind::File && !is_secret_file(path);
+    may_be_shown.then(|| TreeFile { path: entry.path.clone(), blob: entry.id.clone() })
 }
 
 /// A piece of no file.
@@ -367,32 +401,54 @@ fn summary(file: &RankedFile, library: &Library) -> Piece {
     piece
 }
 
-/// The passages of ranked files as pieces.
-pub fn pieces(ranked: &[RankedFile], weights: &Weights) -> Vec<Piece> {
+/// The code of ranked files as pieces: declarations whole where they are of `most` tokens at most, passages between them.
+pub fn pieces(ranked: &[RankedFile], weights: &Weights, declared: Declared<'_>, most: u32) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(ranked.iter().map(|file| file.passages.len()).sum());
     for file in ranked {
         let because = because(&file.factors, weights);
         // A file's passages have few reasons.
         let mut reasons: HashMap<&str, Arc<Because>> = HashMap::new();
         let worth = file.probability.powf(weights.calibration.confidence);
-        let most = file.passages.iter().map(|passage| passage.share).fold(f32::MIN_POSITIVE, f32::max);
-        let texts = &file.told.texts;
-        for (number, passage) in file.passages.iter().enumerate() {
+        let most_share = file.passages.iter().map(|passage| passage.share).fold(f32::MIN_POSITIVE, f32::max);
+        let (texts, places) = (&file.told.texts, &file.document.passages);
+        for unit in units(places, &texts.tokens, texts, &declared(&file.path), most) {
+            let first = places.partition_point(|place| place.end < unit.lines.start);
+            let parts = file.passages.iter().enumerate().skip(first);
+            let parts = parts.take_while(|(_, passage)| passage.place.start < unit.lines.end);
+            // The strongest, and what all are worth together: of a passage that is cut, by its lines.
+            let (mut strongest, mut share) = (None::<(usize, &RankedPassage)>, 0.0f32);
+            for (number, passage) in parts {
+                let place = passage.place;
+                let lines = unit.lines.end.min(place.end) + 1 - unit.lines.start.max(place.start + 1);
+                share += passage.share * lines as f32 / (place.end - place.start).max(1) as f32;
+                if strongest.is_none_or(|(_, known)| passage.share > known.share) {
+                    strongest = Some((number, passage));
+                }
+            }
+            let Some((number, passage)) = strongest else { continue };
+            // Of the file's best; that a file is there at all is worth something, the more the better this tells of it.
+            let part = (share / most_share).min(1.0);
             let reason = passage_reason(&passage.factors, weights);
             let because = reasons.entry(reason).or_insert_with(|| {
                 let reason = format!("{}; {reason}", because.reason);
                 Arc::new(Because { factors: because.factors.clone(), reason })
             });
+            let (place, tokens) = texts.lines(places, unit.lines);
+            let text = Said::part(&texts.all, place);
+            if !text.contains(char::is_alphanumeric) {
+                continue;
+            }
+            let is_test = is_test_path(&file.path);
             pieces.push(Piece {
                 path: file.path.clone(),
-                lines: Some(LineRange::new(passage.place.start + 1, passage.place.end)),
-                kind: kind(file, number, passage),
-                text: Said::part(&texts.all, texts.place(number)),
-                tokens: Some(texts.tokens.get(number).copied().unwrap_or(0)),
+                lines: Some(unit.lines),
+                kind: unit.kind.filter(|_| !is_test).unwrap_or_else(|| kind(file, number, passage)),
+                text,
+                tokens: Some(tokens),
                 need: Need::Worth,
-                score: file.probability * (passage.share / most),
-                worth: worth * passage.share,
-                first: worth * weights.first,
+                score: file.probability * part,
+                worth: worth * share,
+                first: worth * weights.first * part.sqrt(),
                 because: Arc::clone(because),
             });
         }
@@ -432,8 +488,10 @@ fn because(factors: &FileFactors, weights: &Weights) -> Because {
             *part += figure * weight;
         }
     }
-    let strongest = SIGNALS.iter().zip(&parts).max_by(|a, b| a.1.1.total_cmp(&b.1.1));
-    let mut reason = strongest.map_or("", |((_, reason, _), _)| reason).to_owned();
+    let speaking = SIGNALS.iter().zip(&parts).filter(|(_, (_, part))| *part > 0.0);
+    let strongest = speaking.max_by(|a, b| a.1.1.total_cmp(&b.1.1));
+    let mut reason =
+        strongest.map_or("nothing speaks for it more than for others", |((_, reason, _), _)| reason).to_owned();
     if factors.meaning_first == 0.0 {
         parts.retain(|(name, _)| *name != "semantic");
     }
@@ -441,7 +499,7 @@ fn because(factors: &FileFactors, weights: &Weights) -> Because {
         reason.push_str(&format!("; in {:.0} % of their commits", factors.together * 100.0));
     }
     if factors.pair > 0.0 {
-        reason.push_str("; a test and what it tests");
+        reason.push_str(if factors.is_test > 0.0 { "; a test and what it tests" } else { "; of the same name" });
     }
     Because { factors: parts, reason }
 }
@@ -474,8 +532,13 @@ fn passage_reason(factors: &PassageFactors, weights: &Weights) -> &'static str {
             *part += figure * weight;
         }
     }
-    let strongest = PLACES.iter().zip(parts).max_by(|a, b| a.1.total_cmp(&b.1));
-    strongest.map_or("", |((reason, _), _)| reason)
+    let speaking = PLACES.iter().zip(parts).filter(|(_, part)| *part > 0.0);
+    speaking.max_by(|a, b| a.1.total_cmp(&b.1)).map_or("a part of it", |((reason, _), _)| reason)
+}
+
+/// Whether a piece may be sent, for all that is known of it.
+pub fn is_likely(piece: &Piece) -> bool {
+    piece.need != Need::Worth || piece.score >= LEAST_SCORE
 }
 
 /// Of each file that is as good as certain, the best passage must be there.
@@ -487,14 +550,15 @@ fn certain(pieces: &mut [Piece]) {
 
 /// Types that changed lines name.
 fn types(pieces: &mut [Piece], ranked: &[RankedFile]) {
-    let named: HashSet<(&str, u32)> = ranked
-        .iter()
-        .flat_map(|file| file.passages.iter().map(move |passage| (file, passage)))
-        .filter(|(_, passage)| passage.factors.declares > 0.0)
-        .map(|(file, passage)| (file.path.as_str(), passage.place.start + 1))
-        .collect();
+    let mut named: HashMap<&str, Vec<LineRange>> = HashMap::new();
+    for file in ranked {
+        let declaring = file.passages.iter().filter(|passage| passage.factors.declares > 0.0);
+        let places = declaring.map(|passage| LineRange::new(passage.place.start + 1, passage.place.end));
+        named.entry(&file.path).or_default().extend(places);
+    }
     for piece in pieces.iter_mut().filter(|piece| piece.need == Need::Worth && piece.kind == SectionKind::Type) {
-        if piece.lines.is_some_and(|lines| named.contains(&(piece.path.as_str(), lines.start))) {
+        let places = named.get(piece.path.as_str()).into_iter().flatten();
+        if piece.lines.is_some_and(|lines| places.clone().any(|place| place.overlaps(lines))) {
             piece.need = Need::Type;
         }
     }
@@ -520,7 +584,7 @@ mod tests {
         let document = Arc::new(Document::read(text, &mut library.vocabulary));
         assert_eq!(document.declared.len(), 2);
         let masked = Text::new("a.rs", text.as_bytes(), Mask::On);
-        let said = |first, last| masked.lines_of(LineRange::new(first, last));
+        let said = |first, last| (first..=last).flat_map(|number| [masked.line(number), "\n"]).collect::<String>();
         let file = RankedFile {
             path: "a.rs".to_owned(),
             blob: String::new(),

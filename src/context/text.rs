@@ -65,11 +65,6 @@ impl Text {
         line.strip_suffix('\r').unwrap_or(line)
     }
 
-    /// Some lines, each with a line end.
-    pub fn lines_of(&self, lines: LineRange) -> String {
-        (lines.start..=lines.end).flat_map(|number| [self.line(number), "\n"]).collect()
-    }
-
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -130,9 +130,14 @@ impl Repo {
                 continue;
             };
             let source = sources.remove(&difference.path);
+            let before = source.as_ref().filter(|source| source.kind == ChangeKind::Renamed);
+            let before = before.map(|source| path_from_bytes(&source.path));
             match file(&objects, &odb, difference, new, source, &mut judge)? {
                 Ok(file) => change.files.push(file),
-                Err(reason) => change.left_out.push(LeftOut { path, reason }),
+                Err(reason) => {
+                    change.moved.extend(before.map(|before| (path.clone(), before)));
+                    change.left_out.push(LeftOut { path, reason });
+                }
             }
         }
         change.files.sort_by(|a, b| a.path.cmp(&b.path));

@@ -167,6 +167,16 @@ impl Judge<'_> {
         self.by_name(&path).or(oversized).or_else(|| self.by_content(&path, content))
     }
 
+    /// The same, by the file's name and what the attributes say of it.
+    pub fn reason_by_name(&mut self, path: &str) -> Option<LeftOutReason> {
+        self.by_name(&super::bytes::from_text(path).pop().unwrap_or_default())
+    }
+
+    /// The same, by its content.
+    pub fn reason_by_content(&mut self, path: &str, content: &[u8]) -> Option<LeftOutReason> {
+        self.by_content(&super::bytes::from_text(path).pop().unwrap_or_default(), content)
+    }
+
     pub(super) fn is_oversized(&self, size: u64) -> bool {
         size > self.max_file_bytes
     }

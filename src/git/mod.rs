@@ -51,6 +51,7 @@ pub use patch::{PatchText, Put};
 pub use roam::{Folders, Quiet};
 pub use worktree::{Permit, Present, Worktree};
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::domain::{LeftOut, LineRange, Scope};
@@ -100,6 +101,8 @@ pub struct Change {
     /// The files to review, by path.
     pub files: Vec<FileChange>,
     pub left_out: Vec<LeftOut>,
+    /// Of those that are left out, where they were before they moved, by their path.
+    pub moved: BTreeMap<String, String>,
 }
 
 /// How a file changed.

@@ -77,7 +77,7 @@ impl Worker<'_> {
         let who = self.runner.who(&opened)?;
         let asked = (&ready, &Wish::default(), &cancelled as &dyn Fn() -> bool);
         let Prepared { task, packed } = self.runner.task(who, &self.record, change, (plan, known), asked)?;
-        let Ready { index, mut indexing, repaired } = ready;
+        let Ready { index, mut indexing, repaired, .. } = ready;
         self.buffer.extend(repaired.map(|text| RunEvent::Note { text }));
         if !cancelled() && !events().any(|event| matches!(event, RunEvent::Surrounded { .. })) {
             self.buffer.push(RunEvent::Surrounded { context: Box::new(in_short(&packed)) });

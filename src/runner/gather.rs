@@ -6,15 +6,16 @@ use std::collections::{HashMap, HashSet};
 use super::Runner;
 use super::surround::Wish;
 use crate::config::{PromptName, Prompts};
-use crate::context::house_documents::{constitution, house_documents};
+use crate::context::house_documents::{Constitution, constitution, house_documents};
 use crate::context::house_rules::{HouseRules, house_rules};
 use crate::context::mask::Mask;
-use crate::context::material::{Material, Measure, material};
+use crate::context::material::{Material, Measure, is_secret, material};
+use crate::context::not_shown::not_shown;
 use crate::context::pack::{Need, Piece, SectionKind};
 use crate::context::retrieve::unified;
 use crate::context::surroundings::{TASK_PART, piece};
 use crate::context::tokens;
-use crate::domain::{Encoding, LineRange, RunRecord, text};
+use crate::domain::{Encoding, LeftOut, LeftOutReason, LineRange, RunRecord, text};
 use crate::git::{Change, FileChange, Hunk};
 use crate::knowledge::hints;
 use crate::review::Plan;
@@ -24,9 +25,11 @@ use crate::review::dialog::Limits;
 const RULES_TOKENS: u64 = 3_000;
 /// The constitution is whole up to this part of what is pinned, or of a budget: a quarter.
 const CONSTITUTION_PART: u64 = 4;
-/// Of a budget, the change may take this part: a half.
+/// Of a budget, the change may take this part: a half, and more where nothing else takes it.
 const DIFF_PART: u64 = 2;
-/// Of a budget, rules and patterns may each take this part: an eighth.
+/// What the change has besides its diff may take so much of a request, by name. Tokens; own.
+const NOT_SHOWN_TOKENS: u64 = 1_000;
+/// Of a budget, rules, patterns and what is not shown may each take this part: an eighth. The last of what is pinned, too.
 const ASIDE_PART: u64 = 8;
 
 /// What a context is about.
@@ -35,6 +38,8 @@ pub(super) struct Subject<'a> {
     pub change: &'a Change,
     /// Of the change, the hunks that are to be looked at, by path.
     pub open: HashMap<String, HashSet<LineRange>>,
+    /// Of the change, what a review does not read.
+    pub left_out: Vec<LeftOut>,
     pub encoding: Encoding,
     pub mask: Mask,
     /// Whether nobody waits for it any more; once yes, always yes.
@@ -50,7 +55,13 @@ impl<'a> Subject<'a> {
         cancelled: &'a dyn Fn() -> bool,
     ) -> Self {
         let open = plan.open().into_iter().map(|file| (file.path, file.hunks.into_iter().collect()));
-        Self { record, change, open: open.collect(), encoding, mask, cancelled }
+        let left_out = plan.left_out.clone();
+        Self { record, change, open: open.collect(), left_out, encoding, mask, cancelled }
+    }
+
+    fn counter(&self) -> impl Fn(&str) -> u64 + 'static {
+        let encoding = self.encoding;
+        move |text: &str| tokens::count(encoding, text) as u64
     }
 
     pub fn is_open(&self, file: &FileChange, hunk: usize) -> bool {
@@ -67,6 +78,7 @@ pub(super) struct Sizes {
     rules: u64,
     constitution: u64,
     patterns: u64,
+    not_shown: u64,
     /// All of it together: the diff takes what the others leave.
     all: u64,
 }
@@ -80,6 +92,7 @@ impl Sizes {
             rules: RULES_TOKENS,
             constitution: limits.pinned_tokens() / CONSTITUTION_PART,
             patterns: hints::MOST_TOKENS,
+            not_shown: NOT_SHOWN_TOKENS.min(limits.pinned_tokens() / ASIDE_PART),
             all: u64::MAX,
         }
     }
@@ -94,17 +107,25 @@ impl Sizes {
             rules: RULES_TOKENS.min(budget / ASIDE_PART),
             constitution: budget / CONSTITUTION_PART,
             patterns: budget / ASIDE_PART,
+            not_shown: NOT_SHOWN_TOKENS.min(budget / ASIDE_PART),
             all: budget - task,
         }
+    }
+
+    /// With so many tokens more for the change.
+    pub fn with_more(self, tokens: u64) -> Self {
+        Self { diff: self.diff + tokens, part: self.part + tokens, ..self }
     }
 }
 
 /// What is told.
 pub(super) struct Gathered {
-    pub constitution: Option<String>,
+    constitution: Option<Constitution>,
     pub rules: Option<HouseRules>,
     /// What was learned; empty when nothing is told of it.
     pub patterns: String,
+    /// What the change has besides its diff; empty when there is nothing, or nothing is told of it.
+    pub not_shown: String,
     pub material: Material,
     /// A prompt of the user's own may do without the rules.
     tells_rules: bool,
@@ -112,8 +133,8 @@ pub(super) struct Gathered {
 
 impl Runner {
     pub(super) fn gather(&self, subject: &Subject<'_>, sizes: &Sizes, prompts: &Prompts, wish: &Wish) -> Gathered {
-        let Subject { record, change, encoding, mask, .. } = *subject;
-        let count = move |text: &str| tokens::count(encoding, text) as u64;
+        let Subject { record, change, mask, .. } = *subject;
+        let count = subject.counter();
         // A task may be about files that are not changed.
         let of_task = if change.files.is_empty() { unified::parse(&wish.text) } else { Vec::new() };
         let paths = change.files.iter().map(|file| &file.path).chain(of_task.iter().map(|given| &given.path));
@@ -128,22 +149,36 @@ impl Runner {
         if prompts.has(PromptName::Task, "patterns") {
             patterns = self.hints(subject, sizes.patterns, &count);
         }
+        let mut besides = String::new();
+        if prompts.has(PromptName::Task, "not_shown") {
+            let secret = change.files.iter().filter(|file| is_secret(file));
+            let secret = secret.map(|file| LeftOut { path: file.path.clone(), reason: LeftOutReason::Secret });
+            let left_out: Vec<LeftOut> = subject.left_out.iter().cloned().chain(secret).collect();
+            besides = not_shown(&left_out, &change.moved, sizes.not_shown, &count, mask);
+        }
         let mut gathered = Gathered {
             constitution,
             rules: rules.flatten(),
             patterns,
+            not_shown: besides,
             material: Material::default(),
             tells_rules: prompts.has(PromptName::Task, "rules"),
         };
-        let told: u64 = gathered.pieces(0).iter().map(|piece| count(&piece.text)).sum();
+        gathered.material = self.told_of_change(subject, sizes, &gathered);
+        gathered
+    }
+
+    /// What is told of the change beside all else.
+    pub(super) fn told_of_change(&self, subject: &Subject<'_>, sizes: &Sizes, beside: &Gathered) -> Material {
+        let count = subject.counter();
+        let told: u64 = beside.beside_the_diff().iter().map(|piece| count(&piece.text)).sum();
         let measure = Measure {
             budget_tokens: sizes.diff.min(sizes.all.saturating_sub(told)),
             max_part_tokens: sizes.part,
             context_lines: Measure::CONTEXT_LINES,
         };
         let is_open = |file: &FileChange, hunk: usize| subject.is_open(file, hunk);
-        gathered.material = material(&self.repo, change, measure, &count, mask, &is_open);
-        gathered
+        material(&self.repo, subject.change, measure, &count, subject.mask, &is_open, subject.cancelled)
     }
 }
 
@@ -151,7 +186,21 @@ impl Gathered {
     /// Constitution and rules as one text.
     pub fn rules_in_words(&self) -> String {
         let rules = self.rules.as_ref().map(|rules| rules.text.as_str());
-        self.constitution.as_deref().into_iter().chain(rules).collect::<Vec<_>>().join("\n")
+        self.constitution().into_iter().chain(rules).collect::<Vec<_>>().join("\n")
+    }
+
+    fn constitution(&self) -> Option<&str> {
+        self.constitution.as_ref().map(|told| told.text.as_str()).filter(|text| !text.is_empty())
+    }
+
+    /// What of it is not told although it should be, a line each.
+    pub fn notes(&self) -> Vec<String> {
+        let cut = self.constitution.as_ref().filter(|told| self.tells_rules && !told.is_whole);
+        let said = cut.map(|told| match told.text.is_empty() {
+            true => "nothing of the constitution is told: there is no room for it",
+            false => "of the constitution only the beginning is told: it is over its part of the budget",
+        });
+        said.into_iter().map(str::to_owned).collect()
     }
 
     /// The documents that are told.
@@ -161,16 +210,7 @@ impl Gathered {
 
     /// All of it, in the order in which a request tells it; so many parts of the change are told with the first one.
     pub fn pieces(&self, first: usize) -> Vec<Piece> {
-        let must = |kind, text: &str, reason: &str| piece(kind, Need::Must, text.to_owned(), reason);
-        let mut pieces = Vec::new();
-        if self.tells_rules {
-            let rules = |text: &str, reason| must(SectionKind::Rules, text, reason);
-            pieces.extend(self.constitution.as_ref().map(|text| rules(text, "the constitution, pinned")));
-            pieces.extend(self.rules.as_ref().map(|told| rules(&told.text, "the project's rules")));
-        }
-        if !self.patterns.is_empty() {
-            pieces.push(must(SectionKind::Patterns, &self.patterns, "learned from earlier findings and fixes"));
-        }
+        let mut pieces = self.beside_the_diff();
         pieces.extend(self.material.parts.iter().enumerate().map(|(number, part)| {
             let later = if number < first { "" } else { ", with a later request" };
             let reason = format!("the change of {}{later}", text::one_line(&part.path));
@@ -178,4 +218,24 @@ impl Gathered {
         }));
         pieces
     }
+
+    fn beside_the_diff(&self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        if self.tells_rules {
+            let rules = |text: &str, reason| must(SectionKind::Rules, text, reason);
+            pieces.extend(self.constitution().map(|text| rules(text, "the constitution, pinned")));
+            pieces.extend(self.rules.as_ref().map(|told| rules(&told.text, "the project's rules")));
+        }
+        if !self.patterns.is_empty() {
+            pieces.push(must(SectionKind::Patterns, &self.patterns, "learned from earlier findings and fixes"));
+        }
+        if !self.not_shown.is_empty() {
+            pieces.push(must(SectionKind::Diff, &self.not_shown, "what the change has besides its diff"));
+        }
+        pieces
+    }
+}
+
+fn must(kind: SectionKind, text: &str, reason: &str) -> Piece {
+    piece(kind, Need::Must, text.to_owned(), reason)
 }

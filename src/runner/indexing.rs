@@ -33,13 +33,16 @@ pub(super) struct Ready {
     pub indexing: Option<Indexing>,
     /// What was wrong with the index, to be said once; it is in order now.
     pub repaired: Option<String>,
+    /// Why there will be none.
+    pub hindrance: Option<String>,
 }
 
 impl Ready {
     /// Why searches will look at files one by one, if they will.
-    pub fn note(&self) -> Option<&'static str> {
+    pub fn note(&self) -> Option<&str> {
         match self.index.as_ref().map(Index::reach) {
             Some(Reach::Whole) => None,
+            _ if self.hindrance.is_some() => self.hindrance.as_deref(),
             Some(_) => {
                 Some("the index of this repository is not ready: until it is, searches look at files one by one")
             }
@@ -78,6 +81,10 @@ impl Runner {
             if let Some(refreshed) = ready.indexing.as_mut().and_then(|indexing| indexing.wait(cancelled)) {
                 (ready.index, ready.repaired) = (Some(refreshed.index), refreshed.repaired);
             }
+        }
+        if ready.index.as_ref().is_none_or(|index| index.reach() != Reach::Whole) {
+            let said = |error| format!("this repository is not indexed ({error}): searches look at files one by one");
+            ready.hindrance = Index::hindrance(&self.index_folder()).map(said);
         }
         ready
     }

@@ -83,7 +83,7 @@ mod work;
 
 pub use hook::{AfterCommit, after_commit, log_failure};
 pub use learn::{LearnError, Taught};
-pub use preview::{BUDGETS, ContextRequest, Target};
+pub use preview::{BUDGETS, ContextRequest, Preview, Target};
 pub use reconcile::Reconciled;
 pub use resolve::{FixError, FixRequest};
 pub use retention::{Cleared, Keep};

@@ -141,6 +141,7 @@ impl Runner {
             change: change.clone(),
             reviewer: self.builtin(record)?,
             mask,
+            folder: Some(self.paths.history_folder(&self.repo.key())),
         };
         Ok(Toolbox::new(setup)?)
     }
@@ -193,6 +194,7 @@ impl Runner {
             scope: scope_in_words(record),
             rules: gathered.rules_in_words(),
             patterns: gathered.patterns.clone(),
+            not_shown: gathered.not_shown.clone(),
             context: String::new(),
         };
         // Programs look around by themselves; a prompt of the user's own may do without.
@@ -217,6 +219,7 @@ impl Runner {
         }
         task.say = self.words(prompts, told, record, mask);
         packed = packed.behind(&gathered.pieces(task.first_parts()), &|text| tokens::count(encoding, text));
+        packed.notes.extend(gathered.notes());
         packed.notes.extend(withheld(&material.beyond, &task.plan.left_out));
         Ok(Prepared { task, packed })
     }
@@ -234,8 +237,8 @@ impl Runner {
             let render = |prompt: Prompt<'_>| prompts.render(&prompt);
             match say {
                 Say::Task { diff, later, known } => {
-                    let Told { scope, rules, patterns, context } = &told;
-                    render(Prompt::Task { scope, rules, patterns, known, diff, context, later })
+                    let Told { scope, rules, patterns, not_shown, context } = &told;
+                    render(Prompt::Task { scope, rules, patterns, known, not_shown, diff, context, later })
                 }
                 Say::More { diff, later } => render(Prompt::More { diff, later }),
                 Say::Uncovered { hunks } => render(Prompt::Uncovered { hunks }),
@@ -338,6 +341,8 @@ struct Told {
     rules: String,
     /// What was learned.
     patterns: String,
+    /// What the change has besides its diff.
+    not_shown: String,
     /// The code around the change.
     context: String,
 }

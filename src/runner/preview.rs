@@ -6,15 +6,16 @@
 
 use std::ops::RangeInclusive;
 
-use super::gather::{Sizes, Subject};
+use super::gather::{Gathered, Sizes, Subject};
 use super::model::Who;
 use super::surround::{Wish, withheld};
 use super::{ReviewRequest, Runner, RunnerError};
 use crate::config::{Models, ReviewerKind, ReviewerSettings};
 use crate::context::index::Index;
 use crate::context::mask::Mask;
+use crate::context::material::Measure;
 use crate::context::pack::Packed;
-use crate::domain::{RunRecord, Scope, Source};
+use crate::domain::{Encoding, RunRecord, Scope, Source};
 use crate::git::Change;
 use crate::provider::chat::Tools;
 use crate::review::{Plan, PlannedFile};
@@ -46,13 +47,31 @@ pub struct ContextRequest {
     pub budget: Option<u32>,
 }
 
+/// What a review would send, and to whom.
+#[derive(Debug, Clone)]
+pub struct Preview {
+    pub packed: Packed,
+    /// A reviewer by its name in the settings; `None` where none is set up that is sent anything.
+    pub reviewer: Option<String>,
+    /// What tokens are counted in.
+    pub encoding: Encoding,
+}
+
+/// A reviewer that is sent something.
+struct SpokenTo {
+    name: Option<String>,
+    settings: ReviewerSettings,
+    /// Said where it stands in for another.
+    note: Option<String>,
+}
+
 impl Runner {
     /// What a review would send.
     ///
     /// # Errors
     /// No such reviewer or revision, and whatever keeps git from working.
-    pub fn preview(&self, request: &ContextRequest, wish: &Wish) -> Result<Packed, RunnerError> {
-        let settings = self.spoken_to(request.reviewer.as_deref())?;
+    pub fn preview(&self, request: &ContextRequest, wish: &Wish) -> Result<Preview, RunnerError> {
+        let SpokenTo { name, settings, note } = self.spoken_to(request.reviewer.as_deref())?;
         let facts = Models::load(&self.paths)?.of(&settings);
         let (record, change) = self.subject(&request.target)?;
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
@@ -77,7 +96,8 @@ impl Runner {
         if change.files.is_empty() && change.left_out.is_empty() && wish.focus.is_empty() && wish.text.is_empty() {
             packed.notes.push(NO_TASK.to_owned());
         }
-        Ok(packed)
+        packed.notes.splice(0..0, note);
+        Ok(Preview { packed, reviewer: name, encoding: facts.encoding })
     }
 
     /// All that a request tells, in one budget.
@@ -88,9 +108,18 @@ impl Runner {
         (index, wish): (Option<&Index>, &Wish),
     ) -> Result<Packed, RunnerError> {
         let sizes = Sizes::within(budget, &wish.text, subject.encoding);
-        let gathered = self.gather(subject, &sizes, &self.prompts()?, wish);
-        let front = gathered.pieces(usize::MAX);
-        let mut packed = self.around(subject, (budget, front), gathered.documents(), (index, wish));
+        let mut gathered = self.gather(subject, &sizes, &self.prompts()?, wish);
+        let pack = |gathered: &Gathered| {
+            self.around(subject, (budget, gathered.pieces(usize::MAX)), gathered.documents(), (index, wish))
+        };
+        let mut packed = pack(&gathered);
+        // What nothing else wants is the change's.
+        let left = u64::from(budget.saturating_sub(packed.total_tokens));
+        if !gathered.material.beyond.is_empty() && left >= Measure::MIN_PART {
+            gathered.material = self.told_of_change(subject, &sizes.with_more(left), &gathered);
+            packed = pack(&gathered);
+        }
+        packed.notes.extend(gathered.notes());
         let left_out = [subject.change.left_out.as_slice(), &gathered.material.left_out].concat();
         packed.notes.extend(withheld(&gathered.material.beyond, &left_out));
         Ok(packed)
@@ -111,15 +140,21 @@ impl Runner {
         Ok((record, snapshot.change))
     }
 
-    fn spoken_to(&self, reviewer: Option<&str>) -> Result<ReviewerSettings, RunnerError> {
+    fn spoken_to(&self, reviewer: Option<&str>) -> Result<SpokenTo, RunnerError> {
+        let (reviewers, default) = (&self.settings.reviewers, self.settings.default_reviewer.as_str());
+        let meant = reviewer.unwrap_or(default);
         let is_model = |settings: &&ReviewerSettings| settings.kind != ReviewerKind::Builtin;
-        if let Some(name) = reviewer.filter(|name| *name != Self::BUILTIN) {
-            return Ok(self.model_settings(name)?.clone());
-        }
-        let reviewers = &self.settings.reviewers;
-        let default = reviewers.get(&self.settings.default_reviewer).filter(is_model);
-        let found = default.or_else(|| reviewers.values().find(|settings| settings.kind.is_http()));
-        Ok(found.cloned().unwrap_or_else(|| ReviewerSettings::new(ReviewerKind::Openai)))
+        let (name, settings, which) = if let Some(name) = reviewer.filter(|name| *name != Self::BUILTIN) {
+            (name, self.model_settings(name)?, "")
+        } else if let Some(settings) = reviewers.get(default).filter(is_model) {
+            (default, settings, "")
+        } else if let Some((name, settings)) = reviewers.iter().find(|(_, settings)| settings.kind.is_http()) {
+            (name.as_str(), settings, ", the first by name of those that are")
+        } else {
+            return Ok(SpokenTo { name: None, settings: ReviewerSettings::new(ReviewerKind::Openai), note: None });
+        };
+        let note = (name != meant).then(|| format!("reviewer {meant} is sent nothing: this is for {name}{which}"));
+        Ok(SpokenTo { name: Some(name.to_owned()), settings: settings.clone(), note })
     }
 }
 

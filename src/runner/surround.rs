@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use super::gather::Subject;
 use super::identity::open_meaning;
@@ -69,7 +68,7 @@ impl Runner {
         (index, wish): (Option<&Index>, &Wish),
     ) -> Packed {
         let front_alone = |note: String| {
-            let packed = pack(&front, &|_| Arc::default(), budget, &|text| tokens::count(subject.encoding, text));
+            let packed = pack(&front, budget, &|text| tokens::count(subject.encoding, text));
             Packed { notes: vec![note], ..packed }
         };
         if budget == 0 {

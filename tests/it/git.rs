@@ -369,6 +369,8 @@ fn renames_copies_modes_links_and_kinds() {
             "run.sh: no change of content",
         ]
     );
+    let moved: Vec<_> = taken.change.moved.iter().collect();
+    assert_eq!(moved, [(&"pure_moved.rs".to_owned(), &"pure.rs".to_owned())]);
     let kinds: Vec<_> = taken.change.files.iter().map(|file| (file.kind, file.old_path.as_deref())).collect();
     let source = Some("source.rs");
     assert_eq!(

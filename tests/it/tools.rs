@@ -6,6 +6,8 @@ mod index;
 mod large;
 mod material;
 
+use std::path::PathBuf;
+
 use revdeck::context::mask::Mask;
 use revdeck::context::tools::{Setup, ToolAnswer, Toolbox};
 use revdeck::domain::{ToolCall, ToolOutcome};
@@ -31,6 +33,11 @@ fn snapshot(test: &TestEnvironment, scope: &str) -> (Repo, Snapshot) {
 }
 
 fn toolbox(test: &TestEnvironment, scope: &str, mask: Mask) -> Toolbox {
+    toolbox_with(test, scope, mask, None)
+}
+
+/// With what is kept of the repository in a folder.
+fn toolbox_with(test: &TestEnvironment, scope: &str, mask: Mask, folder: Option<PathBuf>) -> Toolbox {
     let (repo, snapshot) = snapshot(test, scope);
     let frozen = reviewer::Snapshot {
         run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
@@ -40,7 +47,7 @@ fn toolbox(test: &TestEnvironment, scope: &str, mask: Mask) -> Toolbox {
     let other = Repo::discover(&test.repo()).expect("a repository");
     let reviewer = BuiltinReviewer::new(other, frozen, "").expect("sound limits");
     let Snapshot { base_commit, snapshot_commit, change, .. } = snapshot;
-    let setup = Setup { repo, base_commit, snapshot_commit, change, reviewer: Box::new(reviewer), mask };
+    let setup = Setup { repo, base_commit, snapshot_commit, change, reviewer: Box::new(reviewer), mask, folder };
     Toolbox::new(setup).expect("a toolbox")
 }
 

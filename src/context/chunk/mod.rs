@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use cut::Piece;
 use lines::Lines;
 pub(super) use lines::Rows;
-use outline::Outline;
+use outline::{Item, Outline};
 pub(super) use uses::Use;
 use uses::Uses;
 
@@ -170,7 +170,7 @@ pub fn declarations(parsers: &mut Parsers, path: &str, text: &str) -> Vec<Declar
     if is_broken(&source, &outline, &Lines::of(text)) {
         return Vec::new();
     }
-    let declaration = |item: outline::Item<'_>| Declaration {
+    let declaration = |item: Item<'_>| Declaration {
         kind: item.kind,
         name: item.name.to_owned(),
         scope: item.scope.to_owned(),
@@ -185,6 +185,8 @@ pub(super) struct Cut<'a> {
     pub lines: Lines<'a>,
     pub pieces: Vec<Piece<'a>>,
     pub uses: Uses<'a>,
+    /// As [`declarations`].
+    pub declared: Vec<Item<'a>>,
 }
 
 /// Cuts a file. What is read of the text is borrowed from it.
@@ -196,7 +198,7 @@ pub(super) fn cut<'a>(parsers: &mut Parsers, path: &'a str, text: &'a str, langu
         let outline = outline::read(&source, &facts);
         if !is_broken(&source, &outline, &lines) {
             let pieces = cut::by_outline(&lines, &outline, &source, &facts);
-            return Cut { lines, pieces, uses: uses::read(&source) };
+            return Cut { lines, pieces, uses: uses::read(&source), declared: outline.items };
         }
     }
     let kind = match is_config(path) {
@@ -204,7 +206,7 @@ pub(super) fn cut<'a>(parsers: &mut Parsers, path: &'a str, text: &'a str, langu
         false => ChunkKind::Window,
     };
     let pieces = cut::by_blank_lines(&lines, kind);
-    Cut { lines, pieces, uses: uses::of_words(text) }
+    Cut { lines, pieces, uses: uses::of_words(text), declared: Vec::new() }
 }
 
 /// Whether most of a file makes no sense to its parser and no declarations are found in it.

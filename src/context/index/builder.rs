@@ -4,7 +4,7 @@
 
 use std::iter::Peekable;
 
-use super::segment::{ChunkRow, FILE_WORDS, FileRow, NONE, Segment};
+use super::segment::{ChunkRow, DeclaredRow, FILE_WORDS, FileRow, NONE, Segment};
 use super::words::{self, LONGEST_RUN};
 use super::{IndexError, packed, sealed};
 use crate::context::chunk::{ChunkKind, Cut, Rows, Use};
@@ -32,6 +32,8 @@ pub struct Builder {
     terms: Vec<(u32, u32, u32)>,
     /// Fingerprints, file after file.
     prints: Vec<u32>,
+    /// Declarations, file after file.
+    declared: Vec<DeclaredRow>,
     counts: Tally,
     seen: Tally,
     /// Of the files' texts, whether they were read or taken over.
@@ -101,6 +103,7 @@ impl Builder {
             blob,
             first_chunk: self.chunks.len() as u32,
             first_print: self.prints.len() as u32,
+            first_declared: self.declared.len() as u32,
             ..bytemuck::Zeroable::zeroed()
         }
     }
@@ -152,6 +155,13 @@ impl Builder {
         file.is_test = u32::from(is_test);
         file.prints = prints.len() as u32;
         self.prints.extend_from_slice(prints);
+        for item in &cut.declared {
+            let mut named = |name: &str| if name.is_empty() { NONE } else { self.interner.intern(name) };
+            let (name, scope) = (named(item.name), named(item.scope));
+            let ((first, last), (head_first, head_last)) = (item.rows, item.head);
+            self.declared.push(DeclaredRow { kind: item.kind as u32, name, scope, first, last, head_first, head_last });
+        }
+        file.declared = cut.declared.len() as u32;
         file.bytes = text.len() as u32;
         self.files.push(file);
         self.bytes += text.len();
@@ -220,11 +230,20 @@ impl Builder {
         self.parts_of[at]
     }
 
-    /// Takes the files of a segment over, those that are wanted by their number in it.
-    pub fn absorb(&mut self, segment: &Segment, is_wanted: &dyn Fn(u32) -> bool) -> Result<(), IndexError> {
+    /// Takes the files of a segment over, those that are wanted by their number in it; once nobody waits for it, it ends as
+    /// cancelled and is of no use any more.
+    pub fn absorb(
+        &mut self,
+        segment: &Segment,
+        is_wanted: &dyn Fn(u32) -> bool,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), IndexError> {
         let mut places = vec![NONE; segment.chunks().len()];
-        let prints = segment.prints()?;
+        let (prints, declared) = (segment.prints()?, segment.declared()?);
         for (number, file) in segment.files().iter().enumerate().filter(|(number, _)| is_wanted(*number as u32)) {
+            if cancelled() {
+                return Err(IndexError::Cancelled);
+            }
             debug_assert_eq!(segment.file(number as u32).map(|known| known.blob), Some(file.blob));
             let own = self.file_row(segment.path(file), file.blob);
             for at in file.chunk_range() {
@@ -250,8 +269,15 @@ impl Builder {
                 self.chunks.push(ChunkRow { file: self.files.len() as u32, name, parent, ..*chunk });
             }
             self.prints.extend_from_slice(prints.get(file.print_range()).unwrap_or_default());
-            let FileRow { path, first_chunk, first_print, .. } = own;
-            self.files.push(FileRow { path, first_chunk, first_print, ..*file });
+            for row in declared.get(file.declared_range()).unwrap_or_default() {
+                let mut named = |number: u32| -> Result<u32, IndexError> {
+                    Ok(if number == NONE { NONE } else { self.interner.intern(segment.name(number)?) })
+                };
+                let (name, scope) = (named(row.name)?, named(row.scope)?);
+                self.declared.push(DeclaredRow { name, scope, ..*row });
+            }
+            let FileRow { path, first_chunk, first_print, first_declared, .. } = own;
+            self.files.push(FileRow { path, first_chunk, first_print, first_declared, ..*file });
             self.bytes += file.bytes as usize;
         }
         segment.each_posting(&mut |word, chunk, count| {
@@ -263,10 +289,11 @@ impl Builder {
 
     /// The segment's bytes and its name.
     pub fn finish(self) -> (Vec<u8>, String) {
-        let Self { interner, files, paths, mut chunks, lists, outlines, names, terms, prints, .. } = self;
+        let Self { interner, files, paths, mut chunks, lists, outlines, names, terms, prints, mut declared, .. } = self;
         // Only what stands somewhere is kept, sorted.
         let mut is_used = vec![false; interner.len()];
-        let own = chunks.iter().flat_map(|chunk| [chunk.name, chunk.parent]).filter(|name| *name != NONE);
+        let own = chunks.iter().flat_map(|chunk| [chunk.name, chunk.parent]);
+        let own = own.chain(declared.iter().flat_map(|row| [row.name, row.scope])).filter(|name| *name != NONE);
         for number in names.iter().copied().chain(terms.iter().map(|term| term.0)).chain(own) {
             is_used[number as usize] = true;
         }
@@ -282,6 +309,9 @@ impl Builder {
         }
         let ranked = |number: u32| rank.get(number as usize).copied().unwrap_or(NONE);
 
+        for row in &mut declared {
+            (row.name, row.scope) = (ranked(row.name), ranked(row.scope));
+        }
         let mut list_bytes = Vec::new();
         let mut places: [Vec<(u32, u32)>; FILE_WORDS] = Default::default();
         let mut before = Lists::default();
@@ -347,6 +377,7 @@ impl Builder {
             &postings,
             &list_bytes,
             bytemuck::cast_slice(&prints),
+            bytemuck::cast_slice(&declared),
         ]);
         (bytes, Segment::file_name(&name))
     }

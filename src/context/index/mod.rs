@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::chunk::{Chunk, ChunkKind, text_of};
+use super::chunk::{Chunk, ChunkKind, Declaration, text_of};
 use crate::domain::{LeftOut, LineRange};
 use crate::git::{GitError, Repo};
 
@@ -121,6 +121,8 @@ pub enum IndexError {
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("{path} is damaged ({what}); it is left away and rebuilt the next time")]
     Damaged { path: PathBuf, what: &'static str },
+    #[error("{path} is of another version; it is left away and rebuilt the next time")]
+    Outdated { path: PathBuf },
     #[error(transparent)]
     Git(#[from] GitError),
     #[error("the indexing was cancelled")]
@@ -186,6 +188,11 @@ impl Index {
         progress: &dyn Fn(Progress) -> ControlFlow<()>,
     ) -> Result<Refreshed, IndexError> {
         refresh::refresh(folder, repo, commit, progress)
+    }
+
+    /// What keeps any refresh from being written to a folder.
+    pub fn hindrance(folder: &Path) -> Option<IndexError> {
+        refresh::hindrance(folder)
     }
 
     fn of_view(folder: &Path, path: &Path) -> Result<Option<Self>, IndexError> {
@@ -255,6 +262,28 @@ impl Index {
     pub fn file_at(&self, path: &str) -> Option<File<'_>> {
         let number = self.files.partition_point(|place| self.file_of(0, *place).path < path);
         self.file(FileId(number as u32)).filter(|file| file.path == path)
+    }
+
+    /// What a file declares, as [`super::chunk::declarations`] would tell; `None` where it is not in the index by this blob.
+    ///
+    /// # Errors
+    /// As all lookups.
+    pub fn declarations(&self, path: &str, blob: &str) -> Result<Option<Vec<Declaration>>, IndexError> {
+        let Some(file) = self.file_at(path).filter(|file| file.is_blob(blob)) else { return Ok(None) };
+        let Some(place) = self.files.get(file.id.0 as usize) else { return Ok(None) };
+        let Some(segment) = self.segments.get(place.segment as usize) else { return Ok(None) };
+        let range = segment.file(place.file).map(segment::FileRow::declared_range).unwrap_or_default();
+        let rows = segment.declared()?.get(range).unwrap_or_default();
+        let declaration = |row: &segment::DeclaredRow| {
+            Ok(Declaration {
+                kind: row.kind(),
+                name: segment.name(row.name)?.to_owned(),
+                scope: segment.name(row.scope)?.to_owned(),
+                lines: LineRange::new(row.first + 1, row.last + 1),
+                head: LineRange::new(row.head_first + 1, row.head_last + 1),
+            })
+        };
+        rows.iter().map(declaration).collect::<Result<_, _>>().map(Some)
     }
 
     /// Files of the tree that are not in the index, and why, by path. Symbolic links and submodules are not named.
@@ -405,8 +434,8 @@ impl Index {
 /// A damaged index is none; it is rebuilt by the next refresh.
 fn usable(opened: Result<Option<Index>, IndexError>) -> Result<Option<Index>, IndexError> {
     match opened {
-        Err(IndexError::Damaged { path, what }) => {
-            tracing::debug!(path = %path.display(), what, "a damaged index is left away");
+        Err(error @ (IndexError::Damaged { .. } | IndexError::Outdated { .. })) => {
+            tracing::debug!(%error, "it is left away");
             Ok(None)
         }
         other => other,

@@ -6,9 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, SystemTime};
@@ -18,6 +19,7 @@ use super::segment::Segment;
 use super::view::{self, View};
 use super::{Index, IndexError, Progress, Refreshed, sealed};
 use crate::context::chunk;
+use crate::context::disk;
 use crate::context::is_secret_file;
 use crate::context::tokens::{Encoding, count};
 use crate::domain::LeftOutReason;
@@ -53,22 +55,30 @@ pub fn refresh(
     make_folder(folder)?;
     let _lock = lock(folder, progress)?;
     let mut repaired = None;
+    let mark = folder.join(sealed::DAMAGED);
     let mut note = |error: IndexError| match error {
         IndexError::Damaged { path, what } => {
             tracing::warn!(path = %path.display(), what, "a part of the index is left away and rebuilt");
-            let _ = fs::remove_file(&path);
+            set_aside(&path, &mark)?;
             repaired.get_or_insert_with(|| format!("the index was not as it should be ({what}) and is rebuilt"));
             Ok(())
         }
+        IndexError::Outdated { path } => take_away(&path),
         error => Err(error),
     };
+    if mark.symlink_metadata().is_ok() {
+        note(IndexError::Damaged { path: mark.clone(), what: "a part of it was damaged" })?;
+    }
 
     let own = View::path(folder, &tree);
     match Index::of_view(folder, &own) {
         Ok(Some(index)) if index.is_whole() => {
             touch(&own);
+            if repaired.is_some() {
+                take_away(&mark)?;
+            }
             let known = index.known_files();
-            return Ok(Refreshed { index, read: 0, known, repaired: None });
+            return Ok(Refreshed { index, read: 0, known, repaired });
         }
         Ok(_) => {}
         Err(error) => note(error)?,
@@ -78,7 +88,7 @@ pub fn refresh(
     for (name, path) in view::names(folder)? {
         was_there |= name.starts_with("view-");
         if name.starts_with(sealed::TEMPORARY) {
-            let _ = fs::remove_file(&path);
+            remove(&path);
         } else if Segment::is_file_name(&name) {
             match Segment::open(&path) {
                 Ok(Some(segment)) => work.segments.push((name, segment)),
@@ -105,11 +115,38 @@ pub fn refresh(
     let unknown = work.take_known(&files);
     let read = unknown.len() as u32;
     work.read(repo, &files, &unknown, progress)?;
-    work.merge()?;
+    work.merge(&|| progress(Progress::Reading { files: read, of: read }).is_break())?;
     work.publish()?;
     work.tidy(&own)?;
+    if repaired.is_some() {
+        take_away(&mark)?;
+    }
     let index = Index::of_view(folder, &own)?.ok_or(IndexError::Damaged { path: own, what: "it is gone" })?;
     Ok(Refreshed { index, read, known: work.of - read, repaired })
+}
+
+/// Nothing may be left of what cannot be used: it would be in the way of what is rebuilt.
+fn take_away(path: &Path) -> Result<(), IndexError> {
+    disk::remove(path).map_err(IndexError::io("remove", path))
+}
+
+/// Until a refresh is through, the mark says to the next one what has been found.
+fn set_aside(path: &Path, mark: &Path) -> Result<(), IndexError> {
+    if path == mark || path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    take_away(mark)?;
+    fs::rename(path, mark).or_else(|_| disk::remove(path)).map_err(IndexError::io("remove", path))
+}
+
+pub fn hindrance(folder: &Path) -> Option<IndexError> {
+    let try_out = || {
+        make_folder(folder)?;
+        open_lock(&folder.join(LOCK))?;
+        let file = tempfile::Builder::new().prefix(sealed::TEMPORARY).tempfile_in(folder);
+        file.map(drop).map_err(IndexError::io("write to", folder))
+    };
+    try_out().err()
 }
 
 fn make_folder(folder: &Path) -> Result<(), IndexError> {
@@ -123,7 +160,7 @@ fn make_folder(folder: &Path) -> Result<(), IndexError> {
 fn lock(folder: &Path, progress: &dyn Fn(Progress) -> ControlFlow<()>) -> Result<File, IndexError> {
     let path = folder.join(LOCK);
     let failed = |error| IndexError::io("lock", &path)(error);
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    let file = open_lock(&path)?;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
@@ -134,6 +171,17 @@ fn lock(folder: &Path, progress: &dyn Fn(Progress) -> ControlFlow<()>) -> Result
             Err(TryLockError::WouldBlock) => std::thread::sleep(PATIENCE),
         }
     }
+}
+
+/// What is in the place of the lock and is none nobody can hold: it is taken away.
+fn open_lock(path: &Path) -> Result<File, IndexError> {
+    let open = || disk::open(path, File::options().read(true).write(true).create(true).truncate(false));
+    let is_no_lock = |error: &io::Error| matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::PermissionDenied);
+    let opened = open().or_else(|error| match is_no_lock(&error) && disk::remove(path).is_ok() {
+        true => open(),
+        false => Err(error),
+    });
+    opened.map_err(IndexError::io("lock", path))
 }
 
 /// Says that a view was asked for.
@@ -241,8 +289,9 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Makes one segment of many small ones, and of those of which little is used any more.
-    fn merge(&mut self) -> Result<(), IndexError> {
+    /// Makes one segment of many small ones, and of those of which little is used any more. Given up once nobody waits for
+    /// it: what there is can be used as it is, and the next refresh does it.
+    fn merge(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), IndexError> {
         let mut used = vec![0usize; self.segments.len()];
         for [at, _] in &self.live {
             used[*at as usize] += 1;
@@ -262,10 +311,10 @@ impl Work<'_> {
         let mut builder = Builder::default();
         for &at in &merged {
             let segment = &self.segments[at].1;
-            match builder.absorb(segment, &|number| wanted.contains(&[at as u32, number])) {
+            match builder.absorb(segment, &|number| wanted.contains(&[at as u32, number]), cancelled) {
                 Ok(()) => {}
-                // It is rebuilt the next time; until then it stays as it is.
-                Err(IndexError::Damaged { .. }) => return Ok(()),
+                // What is damaged is rebuilt the next time; until then all of it stays as it is.
+                Err(IndexError::Cancelled | IndexError::Damaged { .. } | IndexError::Outdated { .. }) => return Ok(()),
                 Err(error) => return Err(error),
             }
             if builder.is_full() {
@@ -273,13 +322,17 @@ impl Work<'_> {
             }
         }
         new.push(builder);
-        self.live.retain(|[at, _]| !merged.contains(&(*at as usize)));
+        let mut names = Vec::new();
         for builder in new.into_iter().filter(|builder| !builder.is_empty()) {
+            if cancelled() {
+                return Ok(());
+            }
             let (bytes, name) = builder.finish();
             sealed::publish(self.folder, &name, &bytes)?;
-            self.adopt(&name)?;
+            names.push(name);
         }
-        Ok(())
+        self.live.retain(|[at, _]| !merged.contains(&(*at as usize)));
+        names.iter().try_for_each(|name| self.adopt(name))
     }
 
     /// Writes the view of what there is.
@@ -326,8 +379,8 @@ impl Work<'_> {
 }
 
 /// Readers that have it open go on reading it.
-fn remove(path: &PathBuf) {
-    if let Err(error) = fs::remove_file(path) {
+fn remove(path: &Path) {
+    if let Err(error) = disk::remove(path) {
         tracing::debug!(path = %path.display(), %error, "an old part of the index stays for now");
     }
 }

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use bytemuck::{AnyBitPattern, NoUninit, Pod, Zeroable};
 
 use super::IndexError;
+use crate::context::disk;
 use crate::provider::builtin::FINGERPRINTS;
 
 /// The first number is to be raised with any change of what files hold, of how they are cut, and of what words are.
-const VERSION: u64 = 4 << 32 | FINGERPRINTS as u64;
+const VERSION: u64 = 5 << 32 | FINGERPRINTS as u64;
 const MAGIC: u64 = u64::from_ne_bytes(*b"revdeck\x01");
 /// Bytes of a checksum: half of blake3's.
 const SUM: usize = 16;
@@ -75,6 +76,9 @@ pub fn publish(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, Index
     Ok(path)
 }
 
+/// What a file that turned out to be damaged is called from then on, so that the next refresh knows and says it.
+pub const DAMAGED: &str = "damaged";
+
 /// What names of unfinished files begin with.
 pub const TEMPORARY: &str = ".part-";
 
@@ -90,14 +94,19 @@ impl Sealed {
     /// `None` without such a file.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`] for one that is not whole, or not of this version.
+    /// [`IndexError::Damaged`] for one that is not whole, or that nobody may open; [`IndexError::Outdated`] for one of
+    /// another version.
     pub fn open(path: &Path) -> Result<Option<Self>, IndexError> {
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(IndexError::io("read", path)(error)),
-        };
         let damaged = |what| IndexError::Damaged { path: path.to_owned(), what };
+        let file = match disk::open(path, File::options().read(true)) {
+            Ok(file) => file,
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound => return Ok(None),
+                io::ErrorKind::InvalidData => return Err(damaged("a part of it is no file")),
+                io::ErrorKind::PermissionDenied => return Err(damaged("a part of it may not be read")),
+                _ => return Err(IndexError::io("read", path)(error)),
+            },
+        };
         let short = |_| damaged("it is cut short");
         let mut head = [Head::zeroed()];
         file.read_exact_at(bytemuck::cast_slice_mut(&mut head), 0).map_err(short)?;
@@ -106,7 +115,7 @@ impl Sealed {
             return Err(damaged("it is no index"));
         }
         if head.version != VERSION {
-            return Err(damaged("it is of another version"));
+            return Err(IndexError::Outdated { path: path.to_owned() });
         }
         let mut table = vec![Section::zeroed(); head.sections as usize];
         file.read_exact_at(bytemuck::cast_slice_mut(&mut table), size_of::<Head>() as u64).map_err(short)?;
@@ -127,7 +136,7 @@ impl Sealed {
     /// All of a section.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`]; the file is then taken away, so that it is missing the next time.
+    /// [`IndexError::Damaged`]; the file is then set aside as [`DAMAGED`], so that it is missing the next time.
     pub fn section<T: AnyBitPattern + NoUninit>(&self, number: usize) -> Result<Vec<T>, IndexError> {
         let read = || {
             let section = self.table.get(number).ok_or("a part is missing")?;
@@ -144,7 +153,7 @@ impl Sealed {
             }
         };
         read().map_err(|what| {
-            let _ = fs::remove_file(&self.path);
+            let _ = fs::rename(&self.path, self.path.with_file_name(DAMAGED)).or_else(|_| fs::remove_file(&self.path));
             self.damaged(what)
         })
     }

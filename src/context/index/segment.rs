@@ -28,6 +28,7 @@ const POSTING_ENDS: usize = 5;
 const POSTINGS: usize = 6;
 const LISTS: usize = 7;
 const PRINTS: usize = 8;
+const DECLARED: usize = 9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -47,6 +48,9 @@ pub struct FileRow {
     /// Its fingerprints, for copies of its code.
     pub first_print: u32,
     pub prints: u32,
+    /// What it declares.
+    pub first_declared: u32,
+    pub declared: u32,
 }
 
 impl FileRow {
@@ -77,6 +81,29 @@ impl FileRow {
 
     pub fn print_range(&self) -> Range<usize> {
         self.first_print as usize..self.first_print.saturating_add(self.prints) as usize
+    }
+
+    pub fn declared_range(&self) -> Range<usize> {
+        self.first_declared as usize..self.first_declared.saturating_add(self.declared) as usize
+    }
+}
+
+/// A declaration, its rows from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct DeclaredRow {
+    pub kind: u32,
+    pub name: u32,
+    pub scope: u32,
+    pub first: u32,
+    pub last: u32,
+    pub head_first: u32,
+    pub head_last: u32,
+}
+
+impl DeclaredRow {
+    pub fn kind(&self) -> ChunkKind {
+        ChunkKind::ALL.get(self.kind as usize).copied().unwrap_or(ChunkKind::Window)
     }
 }
 
@@ -129,6 +156,7 @@ pub struct Segment {
     words: OnceLock<Words>,
     postings: OnceLock<(Vec<u32>, Vec<u8>)>,
     lists: OnceLock<Vec<u8>>,
+    declared: OnceLock<Vec<DeclaredRow>>,
 }
 
 #[derive(Debug)]
@@ -183,6 +211,7 @@ impl Segment {
             words: OnceLock::new(),
             postings: OnceLock::new(),
             lists: OnceLock::new(),
+            declared: OnceLock::new(),
         }))
     }
 
@@ -245,6 +274,16 @@ impl Segment {
     /// The fingerprints of all its files, see [`FileRow::print_range`].
     pub fn prints(&self) -> Result<Vec<u32>, IndexError> {
         self.sealed.section(PRINTS)
+    }
+
+    /// What all its files declare, see [`FileRow::declared_range`].
+    pub fn declared(&self) -> Result<&[DeclaredRow], IndexError> {
+        lazily(&self.declared, || self.sealed.section(DECLARED)).map(Vec::as_slice)
+    }
+
+    /// A name by its number; empty for [`NONE`].
+    pub fn name(&self, number: u32) -> Result<&str, IndexError> {
+        if number == NONE { Ok("") } else { self.word(number) }
     }
 
     /// The chunks in which a word stands, and how often.

@@ -7,9 +7,10 @@ use tempfile::TempDir;
 
 use super::builder::Builder;
 use super::*;
-use crate::context::chunk::chunks;
+use crate::context::chunk::{chunks, declarations};
 use crate::domain::LeftOutReason;
 use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::Parsers;
 use crate::provider::builtin::{Known, fingerprints};
 
 /// A bare repository with an index's folder beside it.
@@ -151,6 +152,9 @@ fn agrees(sample: &Sample, index: &Index) {
                 assert_eq!(posting.map(|posting| posting.count), Some(expected), "{word}");
             }
         }
+        let declared = declarations(&mut Parsers::default(), file.path, &text);
+        assert_eq!(index.declarations(file.path, &file.blob_id()).expect("sound"), Some(declared));
+        assert_eq!(index.declarations(file.path, "0").expect("sound"), None);
         assert_eq!(index.file_at(file.path), Some(file));
         let prints = fingerprints(file.path, &sample.files[file.path].0);
         assert_eq!(known.fingerprints(file.path, &file.blob_id()), Some(prints.as_slice()), "{}", file.path);
@@ -255,7 +259,7 @@ fn what_a_segment_takes_over_counts_as_if_it_were_read() {
     let mut builder = Builder::default();
     for path in sample.segments() {
         let segment = Segment::open(&path).expect("sound").expect("a segment");
-        builder.absorb(&segment, &|_| true).expect("sound");
+        builder.absorb(&segment, &|_| true, &|| false).expect("sound");
     }
     let is_read = |(path, _): &(&String, &(Vec<u8>, i32))| !matches!(path.as_str(), "Cargo.lock" | ".env");
     let read = sample.files.iter().filter(is_read).map(|(_, (text, _))| text.len());
@@ -291,7 +295,8 @@ fn a_damaged_index_is_rebuilt_and_that_is_said_once() {
                 let all = [index.definitions("area"), index.references("area")];
                 let sound = all.iter().all(Result::is_ok)
                     && index.postings("area").is_ok()
-                    && (0..index.chunk_count()).all(|chunk| index.chunk(ChunkId(chunk)).is_ok());
+                    && (0..index.chunk_count()).all(|chunk| index.chunk(ChunkId(chunk)).is_ok())
+                    && index.files().all(|file| index.declarations(file.path, &file.blob_id()).is_ok());
                 if sound {
                     agrees(&sample, &index);
                 }
@@ -306,6 +311,88 @@ fn a_damaged_index_is_rebuilt_and_that_is_said_once() {
 }
 
 #[test]
+fn what_a_reader_finds_damaged_is_said_by_the_next_refresh() {
+    let sample = sample();
+    sample.refresh();
+    let names = view::names(&sample.index_folder()).expect("a folder");
+    for (_, path) in names.into_iter().filter(|(name, _)| name != "lock") {
+        let mut bytes = fs::read(&path).expect("a file");
+        *bytes.last_mut().expect("a byte") ^= 1;
+        fs::write(&path, &bytes).expect("written");
+        if let Some(index) = sample.open() {
+            let mut found = vec![index.definitions("area").map(drop), index.postings("area").map(drop)];
+            found.extend(index.files().map(|file| index.declarations(file.path, &file.blob_id()).map(drop)));
+            found.push(index.prints().map(drop));
+            assert!(found.iter().any(Result::is_err), "a damaged part");
+            assert!(!path.exists());
+        }
+        assert!(sample.refresh().repaired.is_some(), "{}", path.display());
+        let again = sample.refresh();
+        assert_eq!((again.read, again.repaired), (0, None));
+        agrees(&sample, &again.index);
+    }
+}
+
+#[test]
+fn what_a_refresh_found_damaged_is_said_by_the_next_one_when_it_was_given_up() {
+    let sample = sample();
+    sample.refresh();
+    fs::write(&sample.segments()[0], "no segment").expect("written");
+    let stop = |_| ControlFlow::Break(());
+    let given_up = Index::refresh(&sample.index_folder(), &sample.repo(), &sample.commit(), &stop);
+    assert!(matches!(given_up, Err(IndexError::Cancelled)));
+    assert!(sample.refresh().repaired.is_some());
+    assert_eq!(sample.refresh().repaired, None);
+}
+
+#[test]
+fn an_index_of_another_version_is_rebuilt_without_a_word() {
+    let sample = sample();
+    sample.refresh();
+    let names = view::names(&sample.index_folder()).expect("a folder");
+    for (_, path) in names.into_iter().filter(|(name, _)| name != "lock") {
+        let mut bytes = fs::read(&path).expect("a file");
+        bytes[size_of::<u64>()] ^= 1;
+        fs::write(&path, &bytes).expect("written");
+    }
+    assert!(sample.open().is_none());
+    let refreshed = sample.refresh();
+    assert_eq!((refreshed.read, refreshed.repaired), (6, None));
+    agrees(&sample, &refreshed.index);
+}
+
+#[test]
+fn what_is_no_file_is_taken_away_and_that_is_said_once() {
+    let sample = sample();
+    sample.refresh();
+    let folder = sample.index_folder();
+    let half = folder.join(format!("{}xyz", sealed::TEMPORARY));
+    fs::write(&half, "half").expect("written");
+    for (name, path) in view::names(&folder).expect("a folder") {
+        crate::context::disk::with_others_in_place(&path, |sort| {
+            sample.open();
+            assert!(Index::hindrance(&folder).is_none(), "{sort} for {name}");
+            let refreshed = sample.refresh();
+            let is_said = name.starts_with("view-") || Segment::is_file_name(&name);
+            assert_eq!(refreshed.repaired.is_some(), is_said, "{sort} for {name}");
+            let again = sample.refresh();
+            assert_eq!((again.read, again.repaired), (0, None), "{sort} for {name}");
+            agrees(&sample, &again.index);
+        });
+    }
+}
+
+#[test]
+fn what_keeps_an_index_from_being_written_is_said() {
+    let sample = sample();
+    let folder = sample.index_folder();
+    assert!(Index::hindrance(&folder).is_none());
+    fs::remove_dir_all(&folder).expect("removed");
+    fs::write(&folder, "a file").expect("written");
+    assert!(matches!(Index::hindrance(&folder), Some(IndexError::Io { .. })));
+}
+
+#[test]
 fn what_a_dead_process_left_is_taken_away() {
     let sample = sample();
     fs::create_dir_all(sample.index_folder()).expect("a folder");
@@ -313,6 +400,41 @@ fn what_a_dead_process_left_is_taken_away() {
     fs::write(&half, "half").expect("written");
     agrees(&sample, &sample.refresh().index);
     assert!(!half.exists());
+}
+
+#[test]
+fn nobody_waits_for_small_segments_to_be_merged_and_the_next_one_merges_them() {
+    let mut sample = sample();
+    sample.refresh();
+    let segments = |sample: &Sample| {
+        let tree = sample.repo().tree_id(&sample.commit()).expect("a tree");
+        let view = View::read(&View::path(&sample.index_folder(), &tree)).expect("sound").expect("a view");
+        view.segments.len()
+    };
+    let mut number = 0;
+    let mut add = |sample: &mut Sample, most: u32| {
+        number += 1;
+        sample.set(&format!("more/part_{number}.rs"), format!("fn part_{number}() {{ other(); }}\n"));
+        let asked = std::cell::Cell::new(0);
+        let go_on = |_| {
+            asked.set(asked.get() + 1);
+            if asked.get() > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let index = Index::refresh(&sample.index_folder(), &sample.repo(), &sample.commit(), &go_on);
+        agrees(sample, &index.expect("all is read").index);
+        asked.get()
+    };
+    let before = loop {
+        let before = segments(&sample);
+        // The file that is read is told of once.
+        if add(&mut sample, 1) > 1 {
+            break before;
+        }
+    };
+    assert_eq!(segments(&sample), before + 1, "nothing was merged");
+    let looks = add(&mut sample, u32::MAX);
+    assert!(looks > 5, "each file is a look: {looks}");
+    assert_eq!(segments(&sample), 1);
 }
 
 #[test]

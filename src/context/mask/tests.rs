@@ -84,6 +84,32 @@ fn secrets_are_known_by_their_names_where_they_stand() {
         ("settings.json", "{\"apiKey\": \"@@\"}", "{\"apiKey\": \"«secret»\"}"),
         ("Dockerfile", "ENV API_KEY=@@", "ENV API_KEY=«secret»"),
         ("a.toml", "url = \"postgres://u:@@@db.acme.io/x\"", "url = \"postgres://u:«secret:password»@db.acme.io/x\""),
+        (
+            "a.go",
+            "type A struct { Password string `json:\"password\"` }",
+            "type A struct { Password string `json:\"password\"` }",
+        ),
+        (
+            "a.go",
+            "type A struct { AuthToken string `json:\"auth_token,omitempty\" validate:\"min=8,max=72\"` }",
+            "type A struct { AuthToken string `json:\"auth_token,omitempty\" validate:\"min=8,max=72\"` }",
+        ),
+        (
+            "a.go",
+            "type A struct { Password string `binding:\"required,min=8,max=72\"` }",
+            "type A struct { Password string `binding:\"required,min=8,max=72\"` }",
+        ),
+        (
+            "a.go",
+            "type A struct { Password string `json:\"password\" envDefault:\"@@\"` }",
+            "type A struct { Password string `json:\"password\" envDefault:\"«secret»\"` }",
+        ),
+        ("a.go", "type A struct { Password string `@@` }", "type A struct { Password string `«secret»` }"),
+        ("a.go", "var c = A{Password: `a:\"@@`}", "var c = A{Password: `«secret»`}"),
+        ("a.go", "var c = A{Password: `@@`}", "var c = A{Password: `«secret»`}"),
+        ("a.ts", "const oauth2Token = 'oauth2-token'", "const oauth2Token = 'oauth2-token'"),
+        ("a.yml", "db.oauth2_token: oauth2Token", "db.oauth2_token: oauth2Token"),
+        ("a.yml", "oauth2_token: oauth2Token@@", "oauth2_token: «secret»"),
         ("a.md", "the id @@ is no secret", "the id @@ is no secret"),
         ("a.yml", "password: changeme", "password: changeme"),
     ] {

@@ -1,11 +1,11 @@
 //! What is sent of that which a task names: of a file its best passage, of a declaration all of it, of a long one its head.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::{Mention, Named};
 use crate::context::chunk::{ChunkKind, Declaration, MOST_TOKENS};
-use crate::context::pack::{Because, Count, Need, Piece, SectionKind, best_of_files};
+use crate::context::pack::{Because, Count, Need, Piece, SectionKind};
 use crate::context::retrieve::document::Document;
 use crate::context::retrieve::task::Task;
 use crate::context::retrieve::words::Vocabulary;
@@ -18,9 +18,31 @@ use crate::provider::builtin::facts::is_test_path;
 /// What is named has a score above that of what is likely; how far above, its file's probability says.
 const LEAST_SCORE: f32 = 0.9;
 
-/// Marks the best passage of each file that is named by its path.
-pub fn mark_files(pieces: &mut [Piece], named: &Named<'_>) {
-    for at in best_of_files(pieces, &|piece| named.files.contains(&piece.path)) {
+/// Marks the best pieces of each file that is named by its path, of `most` tokens: what it declares before what stands around
+/// that, since its words need not be the task's.
+pub fn mark_files(pieces: &mut [Piece], named: &Named<'_>, most: u32) {
+    let mut of_files: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| named.files.contains(&piece.path)) {
+        of_files.entry(&piece.path).or_default().push(at);
+    }
+    let mut marked = Vec::new();
+    for mut of_file in of_files.into_values() {
+        let declares =
+            |piece: &Piece| matches!(piece.kind, SectionKind::Function | SectionKind::Type | SectionKind::Test);
+        of_file.sort_by(|a, b| {
+            let (a, b) = (&pieces[*a], &pieces[*b]);
+            declares(b).cmp(&declares(a)).then(b.worth.total_cmp(&a.worth)).then(a.lines.cmp(&b.lines))
+        });
+        let mut left = most;
+        let mut fits = |at: &usize| {
+            let rest = left.checked_sub(pieces[*at].tokens.unwrap_or(0));
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        let best = of_file.first().copied();
+        marked.extend(of_file.into_iter().filter(|at| fits(at) || Some(*at) == best));
+    }
+    for at in marked {
         let piece = &mut pieces[at];
         // What must be there is there in any case.
         piece.need = piece.need.min(Need::Named);

@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Excluded, Need, Piece, Price, Section, SectionKind};
-use crate::context::text::{fence_around, lines_of};
+use crate::context::text::{fence_around, visible};
 use crate::domain::LineRange;
 
 /// What is taken so far.
 pub(super) struct Taken {
     numbers: Vec<usize>,
     is_in: HashSet<usize>,
-    /// Of pieces that are not in themselves, what declarations have of them.
-    parts: Vec<(usize, LineRange)>,
     used: u32,
     room: u32,
     /// By path.
@@ -21,7 +19,7 @@ pub(super) struct Taken {
 
 /// Lines as ranges that neither touch nor overlap: each one's last line by its first.
 #[derive(Default)]
-pub(super) struct Ranges(BTreeMap<u32, u32>);
+struct Ranges(BTreeMap<u32, u32>);
 
 impl Ranges {
     /// The range in which a line is.
@@ -31,7 +29,7 @@ impl Ranges {
     }
 
     /// Of some lines, from the first that is in none to the last; `None` where all are.
-    pub fn missing(&self, lines: LineRange) -> Option<LineRange> {
+    fn missing(&self, lines: LineRange) -> Option<LineRange> {
         let start = self.at(lines.start).map_or(lines.start, |(_, end)| end + 1);
         let end = self.at(lines.end).map_or(lines.end, |(start, _)| start - 1);
         (start <= end).then(|| LineRange::new(start, end))
@@ -40,7 +38,7 @@ impl Ranges {
 
 impl Taken {
     pub fn new(room: u32) -> Self {
-        Self { numbers: Vec::new(), is_in: HashSet::new(), parts: Vec::new(), used: 0, room, lines: HashMap::new() }
+        Self { numbers: Vec::new(), is_in: HashSet::new(), used: 0, room, lines: HashMap::new() }
     }
 
     pub fn used(&self) -> u32 {
@@ -51,23 +49,14 @@ impl Taken {
         self.lines.contains_key(path)
     }
 
-    pub fn has_piece(&self, at: usize) -> bool {
-        self.is_in.contains(&at)
-    }
-
     /// The pieces that are in.
     pub fn numbers(&self) -> &[usize] {
         &self.numbers
     }
 
-    /// The lines of a file that are taken; `None` where none are.
-    pub fn of_file(&self, path: &str) -> Option<&Ranges> {
-        self.lines.get(path)
-    }
-
     /// Of some lines, from the first that is not taken to the last; `None` where all are.
     pub fn missing(&self, path: &str, lines: LineRange) -> Option<LineRange> {
-        self.of_file(path).map_or(Some(lines), |taken| taken.missing(lines))
+        self.lines.get(path).map_or(Some(lines), |taken| taken.missing(lines))
     }
 
     /// Takes a piece when there is room for it below `most`.
@@ -82,13 +71,15 @@ impl Taken {
                 self.used += tokens;
             }
         }
-        self.put(at);
+        if self.is_in.insert(at) {
+            self.numbers.push(at);
+        }
         Ok(())
     }
 
     /// Makes lines of a file a part of what is taken when there is room below `most` for a head and what those of them cost
-    /// that are not there yet. Whose they are is said by [`Taken::put`] and [`Taken::put_part`].
-    pub fn add(
+    /// that are not there yet.
+    fn add(
         &mut self,
         path: &str,
         lines: LineRange,
@@ -131,24 +122,14 @@ impl Taken {
         known.insert(start, end);
         Ok(())
     }
-
-    pub fn put(&mut self, at: usize) {
-        if self.is_in.insert(at) {
-            self.numbers.push(at);
-        }
-    }
-
-    pub fn put_part(&mut self, at: usize, lines: LineRange) {
-        self.parts.push((at, lines));
-    }
 }
 
 /// A section around a text: its title, and fences that nothing in the text can end.
 pub(super) fn frame(path: &str, lines: Option<LineRange>, kind: SectionKind, text: &str) -> String {
     let title = match (path, lines) {
         ("", _) => String::new(),
-        (path, None) => format!("{} ({kind})\n", crate::domain::text::one_line(path)),
-        (path, Some(lines)) => format!("{}:{}-{}\n", crate::domain::text::one_line(path), lines.start, lines.end),
+        (path, None) => format!("{} ({kind})\n", visible(path)),
+        (path, Some(lines)) => format!("{}:{}-{}\n", visible(path), lines.start, lines.end),
     };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     match is_fenced(kind) {
@@ -162,8 +143,8 @@ pub(super) fn frame(path: &str, lines: Option<LineRange>, kind: SectionKind, tex
 
 /// Whether a section quotes code.
 pub(super) fn is_fenced(kind: SectionKind) -> bool {
-    use SectionKind::{Diff, Overview, Patterns, Rules, Task};
-    !matches!(kind, Task | Rules | Patterns | Overview | Diff)
+    use SectionKind::{Diff, Overview, Patterns, Rules, Task, Untested};
+    !matches!(kind, Task | Rules | Patterns | Untested | Overview | Diff)
 }
 
 /// The sections of the taken pieces, each with the strongest need of its pieces; not counted yet.
@@ -175,10 +156,6 @@ pub(super) fn sections(pieces: &[Piece], taken: &Taken) -> Vec<(Section, Need)> 
             Some(lines) => by_path.entry(&piece.path).or_default().push((lines, &piece.text, piece)),
             None => sections.push((section(&[piece], None, &piece.text), piece.need)),
         }
-    }
-    for (piece, lines) in taken.parts.iter().map(|(at, lines)| (&pieces[*at], *lines)) {
-        let first = piece.lines.map_or(lines.start, |own| own.start);
-        by_path.entry(&piece.path).or_default().push((lines, lines_of(&piece.text, first, lines), piece));
     }
     for mut of_file in by_path.into_values() {
         of_file.sort_by_key(|(lines, ..)| (lines.start, lines.end));

@@ -1,15 +1,13 @@
 //! What is sent, under an exact budget: what must be there first, then what is worth most for its tokens.
 //!
 //! Invariants: the sections together, as they are joined, are never more tokens than the budget; a piece is in whole or
-//! not at all, but for what a declaration has of it that is there from its first line to its last; no line of a file is in
-//! two sections; every piece that is not in is in `left_out` with the reason, but where a budget is too small for anything.
+//! not at all; no line of a file is in two sections; every piece that is not in is in `left_out` with the reason, but where a budget is too small for anything.
 
 mod merge;
 mod said;
 mod take;
 #[cfg(test)]
 mod tests;
-mod wholes;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,7 +23,6 @@ use crate::domain::{LineRange, Time, word_enum};
 
 use merge::Taken;
 pub use said::Said;
-pub use wholes::completes;
 
 word_enum!(
     /// What a section is.
@@ -38,6 +35,8 @@ word_enum!(
         Rules = "rules",
         /// What was learned from earlier findings and fixes.
         Patterns = "patterns",
+        /// The changed functions that no test reaches.
+        Untested = "untested",
         Function = "function",
         Module = "module",
         Type = "type",
@@ -124,16 +123,19 @@ pub enum Filter {
     Kinds,
     Types,
     Documents,
+    /// Nobody asked for it to go, but next to nothing speaks for it.
+    Unlikely,
 }
 
 impl Filter {
     pub fn word(self) -> &'static str {
         match self {
-            Self::Tests => "test files",
+            Self::Tests => "tests",
             Self::Files => "files of other paths",
             Self::Kinds => "pieces of other kinds",
             Self::Types => "types",
             Self::Documents => "documents",
+            Self::Unlikely => "unlikely pieces",
         }
     }
 
@@ -141,11 +143,12 @@ impl Filter {
     pub fn said(self, number: u32) -> String {
         let number = number as usize;
         match self {
-            Self::Tests => count(number, "test file"),
+            Self::Tests => count(number, "test"),
             Self::Files => format!("{} of other paths", count(number, "file")),
             Self::Kinds => format!("{} of other kinds", count(number, "piece")),
             Self::Types => count(number, "type"),
             Self::Documents => count(number, "document"),
+            Self::Unlikely => format!("{} hardly likely to matter", count(number, "piece")),
         }
     }
 }
@@ -264,17 +267,19 @@ pub fn best_of_files(pieces: &[Piece], is_wanted: &dyn Fn(&Piece) -> bool) -> Ve
 /// How a token count is had.
 pub type Count<'a> = &'a dyn Fn(&str) -> usize;
 
-/// What a file declares, by its path; asked for those of which something is taken.
-pub type Declared<'a> = &'a dyn Fn(&str) -> Arc<[Declaration]>;
-
 /// Takes pieces and makes sections of them, in at most `budget` tokens.
-pub fn pack(pieces: &[Piece], declared: Declared<'_>, budget: u32, count: Count<'_>) -> Packed {
+pub fn pack(pieces: &[Piece], budget: u32, count: Count<'_>) -> Packed {
+    pack_unless(&|| false, pieces, budget, count).unwrap_or_default()
+}
+
+/// The same; `None` once it is cancelled. Half a million pieces, those of 100 files of a megabyte, take seconds.
+pub fn pack_unless(cancelled: &dyn Fn() -> bool, pieces: &[Piece], budget: u32, count: Count<'_>) -> Option<Packed> {
     let prices = prices(pieces, count);
     let mut room = budget;
     // Prices are sums of parts; joined, parts are a few tokens more or less. What is sent is counted as a whole, and with
     // less room tried again when it is too much.
     loop {
-        let (taken, excluded) = take::take(pieces, &prices, declared, room);
+        let (taken, excluded) = take::take(pieces, &prices, room, cancelled)?;
         let mut sections = in_order(merge::sections(pieces, &taken));
         let mut total = count(&join(&sections)) as u32;
         if total > budget && room > 0 {
@@ -287,7 +292,7 @@ pub fn pack(pieces: &[Piece], declared: Declared<'_>, budget: u32, count: Count<
         for section in &mut sections {
             section.tokens = count(&section.text) as u32;
         }
-        return Packed {
+        return Some(Packed {
             included: if sections.is_empty() { 0 } else { taken.numbers().len() as u32 },
             sections,
             left_out: left_out(pieces, &prices, &taken, excluded, count),
@@ -297,7 +302,7 @@ pub fn pack(pieces: &[Piece], declared: Declared<'_>, budget: u32, count: Count<
             untested: Vec::new(),
             filtered: BTreeMap::new(),
             notes: Vec::new(),
-        };
+        });
     }
 }
 
@@ -311,7 +316,7 @@ fn left_out(
     let left = excluded.into_iter().map(|(at, reason)| {
         let piece = &pieces[at];
         let (mut lines, mut tokens) = (piece.lines, prices[at].text);
-        // A declaration may have taken its end or its beginning.
+        // Another piece may have its end or its beginning.
         if let Some((own, rest)) = lines.and_then(|own| Some((own, taken.missing(&piece.path, own)?)))
             && rest != own
         {
@@ -370,8 +375,8 @@ impl Price {
 /// models overlook what stands in the middle, where fillers are.
 fn in_order(sections: Vec<(Section, Need)>) -> Vec<Section> {
     let (must, mut others): (Vec<_>, Vec<_>) = sections.into_iter().partition(|(section, need)| {
-        use SectionKind::{Diff, Focus, Patterns, Rules, Task};
-        *need == Need::Must && matches!(section.kind, Task | Diff | Focus | Rules | Patterns)
+        use SectionKind::{Diff, Focus, Patterns, Rules, Task, Untested};
+        *need == Need::Must && matches!(section.kind, Task | Diff | Focus | Rules | Patterns | Untested)
     });
     let is_filler = |kind| matches!(kind, SectionKind::Documentation | SectionKind::Overview | SectionKind::Summary);
     let fillers: Vec<_> = others.extract_if(.., |(section, _)| is_filler(section.kind)).collect();

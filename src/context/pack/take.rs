@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::merge::Taken;
-use super::wholes::{WholeId, Wholes};
-use super::{Declared, Excluded, Need, Piece, Price, SectionKind};
+use super::{Excluded, Need, Piece, Price, SectionKind};
 
 /// Of what is left after the pieces that must be there, what the task names may take the half.
 const NAMED_PART: u32 = 2;
@@ -15,13 +14,16 @@ const TYPES_PART: f32 = 0.1;
 const OVERVIEW_ROOM: u32 = 1_000;
 const SUMMARY_ROOM: u32 = 500;
 
-/// What is taken, and of the pieces that are not why.
+/// Whether anybody still waits is looked at each time that so many offers were looked at: a few milliseconds' work.
+const LOOK: usize = 4_096;
+
+/// What is taken, and of the pieces that are not why; `None` once it is cancelled.
 pub(super) fn take(
     pieces: &[Piece],
     prices: &[Price],
-    declared: Declared<'_>,
     room: u32,
-) -> (Taken, Vec<(usize, Excluded)>) {
+    cancelled: &dyn Fn() -> bool,
+) -> Option<(Taken, Vec<(usize, Excluded)>)> {
     let mut taker = Taker { pieces, prices, room, taken: Taken::new(room), excluded: Vec::new() };
     for at in taker.of(Need::Must) {
         taker.offer(at, room);
@@ -37,21 +39,23 @@ pub(super) fn take(
     }
     let for_types = taker.taken.used() + (taker.left() as f32 * TYPES_PART) as u32;
     for at in taker.by_score(Need::Type) {
-        taker.offer(at, for_types.min(room));
+        match taker.taken.try_take(at, &pieces[at], prices[at], for_types.min(room)) {
+            Err(Excluded::Contained) => taker.excluded.push((at, Excluded::Contained)),
+            Err(_) => beyond.push(at),
+            Ok(()) => {}
+        }
     }
     beyond.extend(taker.of(Need::Worth));
-    taker.by_worth(&beyond, &mut Wholes::new(pieces, prices, declared, room));
+    taker.by_worth(&beyond, cancelled)?;
     taker.fill();
     let Taker { taken, mut excluded, .. } = taker;
-    // What had no room by itself may have come with its declaration.
-    excluded.retain(|(at, _)| !taken.has_piece(*at));
     for (at, reason) in &mut excluded {
         let piece = &pieces[*at];
         if piece.lines.is_some_and(|lines| taken.missing(&piece.path, lines).is_none()) {
             *reason = Excluded::Contained;
         }
     }
-    (taken, excluded)
+    Some((taken, excluded))
 }
 
 struct Taker<'a> {
@@ -97,60 +101,34 @@ impl Taker<'_> {
         if rate.is_finite() { rate } else { 0.0 }
     }
 
-    /// Takes pieces, and the rest of declarations of which something is taken, by what they are worth for their tokens.
-    ///
-    /// No score is too low, measured: with a least one of 0.3, as it was once planned, half of the lines are lost, since
-    /// most of what is relevant is not likely to be, each by itself.
-    fn by_worth(&mut self, offered: &[usize], wholes: &mut Wholes<'_>) {
-        let piece = |at: &usize| Offer { rate: self.rate(*at, true), next: Next::Piece { at: *at, is_first: true } };
-        let mut offers: BinaryHeap<Offer> = offered.iter().map(piece).collect();
-        for at in self.taken.numbers().to_vec() {
-            offers.extend(self.around(at, wholes));
-        }
+    /// Takes pieces by what they are worth for their tokens. `None` once it is cancelled.
+    fn by_worth(&mut self, offered: &[usize], cancelled: &dyn Fn() -> bool) -> Option<()> {
+        let offer = |at: &usize| Offer { rate: self.rate(*at, true), at: *at, is_first: true };
+        let mut offers: BinaryHeap<Offer> = offered.iter().map(offer).collect();
         let mut sifted = self.room;
-        while let Some(Offer { rate, next }) = offers.pop() {
-            match next {
-                Next::Piece { at, .. } if self.taken.has_piece(at) => {}
-                Next::Piece { at, is_first: true } if self.taken.has(&self.pieces[at].path) => {
-                    offers.push(Offer { rate: self.rate(at, false), next: Next::Piece { at, is_first: false } });
-                }
-                Next::Piece { at, .. } => {
-                    if self.offer(at, self.room) {
-                        offers.extend(self.around(at, wholes));
-                    }
-                }
-                Next::Whole(id) => match wholes.rate(id, &self.taken) {
-                    // Since it was offered, more of it was taken.
-                    Some(now) if now != rate => offers.push(Offer { rate: now, next }),
-                    Some(_) => {
-                        if let Ok((path, lines)) = wholes.complete(id, &mut self.taken, self.room) {
-                            offers.extend(wholes.around(path, lines, &self.taken).into_iter().map(Offer::whole));
-                        }
-                    }
-                    None => {}
-                },
+        for look in 0.. {
+            if look % LOOK == 0 && cancelled() {
+                return None;
+            }
+            let Some(Offer { at, is_first, .. }) = offers.pop() else { break };
+            match is_first && self.taken.has(&self.pieces[at].path) {
+                true => offers.push(Offer { rate: self.rate(at, false), at, is_first: false }),
+                false => drop(self.offer(at, self.room)),
             }
             // Most pieces never fit: they are taken out unsorted, each time that the room has halved.
             let left = self.left();
             if left < sifted / 2 {
                 sifted = left;
                 offers.retain(|other| {
-                    let Next::Piece { at, .. } = other.next else { return true };
-                    let can_fit = self.prices[at].least() <= left;
-                    if !can_fit && !self.taken.has_piece(at) {
-                        self.offer(at, self.room);
+                    let can_fit = self.prices[other.at].least() <= left;
+                    if !can_fit {
+                        self.offer(other.at, self.room);
                     }
                     can_fit
                 });
             }
         }
-    }
-
-    /// The declarations that a piece lies in, as offers.
-    fn around(&self, at: usize, wholes: &mut Wholes<'_>) -> Vec<Offer> {
-        let piece = &self.pieces[at];
-        let Some(lines) = piece.lines else { return Vec::new() };
-        wholes.around(&piece.path, lines, &self.taken).into_iter().map(Offer::whole).collect()
+        Some(())
     }
 
     /// Takes what is worth having where room is left.
@@ -171,35 +149,21 @@ impl Taker<'_> {
     }
 }
 
-/// What may be taken next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Next {
-    Piece {
-        at: usize,
-        /// It was rated as the first of its file.
-        is_first: bool,
-    },
-    Whole(WholeId),
-}
-
+/// A piece that may be taken next.
 #[derive(PartialEq)]
 struct Offer {
     /// Worth by token.
     rate: f32,
-    next: Next,
-}
-
-impl Offer {
-    fn whole((id, rate): (WholeId, f32)) -> Self {
-        Self { rate, next: Next::Whole(id) }
-    }
+    at: usize,
+    /// It was rated as the first of its file.
+    is_first: bool,
 }
 
 impl Eq for Offer {}
 
 impl Ord for Offer {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.rate.total_cmp(&other.rate).then(other.next.cmp(&self.next))
+        self.rate.total_cmp(&other.rate).then((other.at, other.is_first).cmp(&(self.at, self.is_first)))
     }
 }
 

@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::context::chunk::ChunkKind;
 
 /// A token for each four bytes, begun ones included: good enough to hold sums against, and it needs no table.
 fn count(text: &str) -> usize {
@@ -15,7 +14,7 @@ fn count(text: &str) -> usize {
 
 /// As where nothing is known of any file.
 fn packed(pieces: &[Piece], budget: u32) -> Packed {
-    pack(pieces, &|_| Arc::default(), budget, &count)
+    pack(pieces, budget, &count)
 }
 
 fn file_line(path: &str, line: u32) -> String {
@@ -37,11 +36,6 @@ fn piece(path: &str, start: u32, end: u32, need: Need, score: f32) -> Piece {
     }
 }
 
-fn declaration(start: u32, end: u32) -> Declaration {
-    let lines = LineRange::new(start, end);
-    Declaration { kind: ChunkKind::Function, name: "walk".into(), scope: String::new(), lines, head: lines }
-}
-
 fn any_piece() -> impl Strategy<Value = Piece> {
     let need =
         prop_oneof![Just(Need::Must), Just(Need::Named), Just(Need::Type), Just(Need::Worth), Just(Need::Filler)];
@@ -53,7 +47,6 @@ proptest! {
     #[test]
     fn whatever_is_packed_keeps_the_promises(
         pieces in proptest::collection::vec(any_piece(), 0..40),
-        declarations in proptest::collection::vec(("[a-d]", 1u32..60, 0u32..20), 0..8),
         room in 0u32..2_000,
         is_large in any::<bool>(),
     ) {
@@ -62,11 +55,7 @@ proptest! {
             budget = 130_000;
             pieces.push(ballast(budget, room));
         }
-        let declared = |path: &str| {
-            let of_file = declarations.iter().filter(|(own, ..)| own == path);
-            of_file.map(|(_, start, length)| declaration(*start, start + length)).collect()
-        };
-        let found = pack(&pieces, &declared, budget, &count);
+        let found = pack(&pieces, budget, &count);
         prop_assert!(count(&found.text()) as u32 <= budget);
         prop_assert_eq!(found.total_tokens, count(&found.text()) as u32);
         let mut seen: HashMap<(String, u32), usize> = HashMap::new();
@@ -96,7 +85,7 @@ proptest! {
         }
         prop_assert!(pieces.iter().filter(|piece| is_in(piece)).count() >= found.included as usize);
         prop_assert_eq!(found.included as usize + found.left_out.len(), pieces.len());
-        prop_assert_eq!(pack(&pieces, &declared, budget, &count), found, "the same pieces, another result");
+        prop_assert_eq!(pack(&pieces, budget, &count), found, "the same pieces, another result");
     }
 }
 
@@ -137,57 +126,6 @@ fn ballast(budget: u32, room: u32) -> Piece {
     let piece = piece("0", 1, 1, Need::Must, 1.0);
     let head = count(&merge::frame(&piece.path, piece.lines, piece.kind, "")) as u32;
     Piece { tokens: Some(budget - room - head), ..piece }
-}
-
-/// What is sent of `pieces` and a ballast, and all that is left out.
-fn beside_ballast(mut pieces: Vec<Piece>, declared: Declared<'_>, budget: u32, room: u32) -> (Vec<String>, Packed) {
-    pieces.push(ballast(budget, room));
-    let found = pack(&pieces, declared, budget, &count);
-    (places(&found).split_off(1), found)
-}
-
-#[rstest]
-#[case::before_what_is_worth_less(0.01, 130_000, 42, &["a:2-10"])]
-#[case::not_before_what_is_worth_more(0.4, 130_000, 42, &["a:2-4", "b:1-6"])]
-#[case::not_under_a_small_budget(0.01, 32_000, 42, &["a:2-4", "b:1-6"])]
-#[case::not_without_room(0.01, 130_000, 26, &["a:2-4"])]
-#[case::beside_it(0.01, 130_000, 200, &["a:2-12", "b:1-6"])]
-fn the_rest_of_a_declaration_is_worth_something(
-    #[case] other: f32,
-    #[case] budget: u32,
-    #[case] room: u32,
-    #[case] expected: &[&str],
-) {
-    let code = |path, start, end, worth| Piece { first: 0.0, ..piece(path, start, end, Need::Worth, worth) };
-    let pieces = vec![code("a", 2, 4, 0.5), code("a", 5, 8, 0.0), code("a", 9, 12, 0.0), code("b", 1, 6, other)];
-    let declared = |path: &str| if path == "a" { [declaration(3, 10)].into() } else { Arc::default() };
-    let (mut sent, found) = beside_ballast(pieces, &declared, budget, room);
-    sent.sort_unstable();
-    assert_eq!(sent, expected, "{:?}", found.text());
-    // Of a piece that is there in part, the rest is left out.
-    let left = found.left_out.iter().filter_map(|left| left.lines.map(|lines| (lines.start, lines.end)));
-    if expected == ["a:2-10"] {
-        assert_eq!(left.collect::<Vec<_>>(), [(1, 6), (11, 12)]);
-    }
-}
-
-#[test]
-fn what_is_too_long_for_a_chunk_is_not_completed_and_what_is_in_it_is() {
-    let code = |path, start, end, worth| Piece { first: 0.0, ..piece(path, start, end, Need::Worth, worth) };
-    let mut pieces: Vec<Piece> = (0..200).map(|number| code("a", number * 4 + 1, number * 4 + 4, 0.0)).collect();
-    pieces[10].worth = 0.5;
-    pieces.push(code("b", 1, 800, 1e-6));
-    let declared = |path: &str| match path {
-        "a" => [declaration(1, 800), declaration(38, 50)].into(),
-        _ => Arc::default(),
-    };
-    let tokens: usize = pieces[..200].iter().map(|piece| count(&piece.text)).sum();
-    assert!(tokens > 2_000, "{tokens}");
-    // There is room for one of the two.
-    let (sent, found) = beside_ballast(pieces, &declared, 130_000, tokens as u32 + 100);
-    assert!(sent.contains(&"b:1-800".to_owned()), "{sent:?}");
-    let mut of_it = found.sections.iter().filter_map(|section| section.lines.filter(|_| section.path == "a"));
-    assert!(of_it.any(|lines| lines.holds(LineRange::new(38, 50))), "{sent:?}");
 }
 
 #[test]
@@ -292,7 +230,7 @@ fn a_summary_stands_for_a_file_too_large() {
 #[test]
 fn what_is_sent_before_counts_and_widens_the_budget() {
     let code = [piece("a", 1, 9, Need::Worth, 0.5), piece("b", 1, 99, Need::Worth, 0.1)];
-    let alone = pack(&code, &|_| Arc::default(), 200, &count);
+    let alone = pack(&code, 200, &count);
     let mut rules = piece("", 1, 3, Need::Must, 1.0);
     (rules.kind, rules.lines) = (SectionKind::Rules, None);
     let packed = alone.clone().behind(&[rules.clone()], &count);
@@ -301,4 +239,23 @@ fn what_is_sent_before_counts_and_widens_the_budget() {
     assert_eq!(packed.budget - packed.total_tokens, alone.budget - alone.total_tokens, "what is free is as much");
     assert_eq!((packed.sections[0].tokens as usize, packed.included), (count(&rules.text), alone.included + 1));
     assert_eq!(packed.left_out, alone.left_out);
+}
+
+#[test]
+fn it_ends_at_the_first_look_after_nobody_waits_for_it() {
+    let line = |number: u32| piece("a.rs", number * 2, number * 2, Need::Worth, 1.0 / number as f32);
+    let pieces: Vec<Piece> = (1..=10_000).map(line).collect();
+    let looks = std::cell::Cell::new(0);
+    let until = |most: usize| {
+        looks.set(0);
+        let cancelled = || {
+            looks.set(looks.get() + 1);
+            looks.get() > most
+        };
+        pack_unless(&cancelled, &pieces, 100_000, &count)
+    };
+    assert_eq!(until(usize::MAX), Some(packed(&pieces, 100_000)));
+    let all = looks.get();
+    assert!((3..100).contains(&all), "{all}");
+    assert!((0..all).all(|most| until(most).is_none()));
 }

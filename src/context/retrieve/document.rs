@@ -59,7 +59,7 @@ struct PackedWords {
 
 impl Document {
     /// To be raised with any change of what is read of a text: documents are kept packed.
-    pub const VERSION: &str = "1";
+    pub const VERSION: &str = "2";
 
     pub fn read(text: &str, vocabulary: &mut Vocabulary) -> Self {
         let mut words = LineWords { words: Vec::new(), starts: vec![0] };

@@ -59,6 +59,8 @@ pub struct Sources<'a> {
     pub told: &'a dyn Fn(&SourceFile) -> Told,
     /// Files that are ranked wherever they stand, by path; as many as lead at most.
     pub named: &'a HashSet<&'a str>,
+    /// Whether a file may be among those that lead, by path; asked for the best first, once.
+    pub wanted: &'a dyn Fn(&str) -> bool,
 }
 
 /// A file with its passages.
@@ -119,9 +121,11 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
         .map(|(number, _)| (number, fused(&evidence.factors[number])))
         .collect();
     leading.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let others = leading.split_off(leading.len().min(LEADING)).into_iter();
+    let mut others = leading.into_iter();
+    let is_wanted = |(number, _): &(usize, f32)| (sources.wanted)(candidates[*number].path);
+    let mut leading: Vec<(usize, f32)> = others.by_ref().filter(is_wanted).take(LEADING).collect();
     let named = others.filter(|(number, _)| sources.named.contains(candidates[*number].path));
-    leading.extend(named.take(LEADING));
+    leading.extend(named.filter(is_wanted).take(LEADING));
     let examples = Examples::of(&known, &rarity, vocabulary);
     let pasts = pasts(sources, &evidence.relations, leading.iter().map(|(number, _)| *number));
     let of_leading: Vec<FileFactors> = leading.iter().map(|(number, _)| evidence.factors[*number]).collect();

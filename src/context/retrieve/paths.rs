@@ -1,13 +1,18 @@
 //! What a path says by itself: whether it is code, whether it is a test, what it is about.
 
-/// Endings of files that are code.
-const CODE: [&str; 26] = [
-    "rs", "py", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "java", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx",
-    "cs", "rb", "php", "sh", "bash", "kt", "swift", "scala",
+use crate::provider::builtin::language::Language;
+
+/// Endings of files that are code, besides those of languages that are parsed.
+const CODE: [&str; 65] = [
+    "asm", "astro", "clj", "cljc", "cljs", "cmake", "coffee", "cr", "cu", "cuh", "d", "dart", "el", "elm", "erl", "ex",
+    "exs", "f90", "fs", "fsx", "glsl", "gql", "gradle", "graphql", "groovy", "hlsl", "hrl", "hs", "jl", "kt", "kts",
+    "lisp", "lua", "m", "metal", "ml", "mli", "mm", "move", "nim", "nix", "pas", "pl", "pm", "proto", "ps1", "purs",
+    "r", "rkt", "s", "scala", "scm", "sol", "sql", "sv", "svelte", "swift", "tcl", "tf", "thrift", "v", "vhd", "vue",
+    "wgsl", "zig",
 ];
 
 pub fn is_code(path: &str) -> bool {
-    CODE.contains(&language(path))
+    Language::detect(path, b"").is_some() || CODE.contains(&language(path).to_ascii_lowercase().as_str())
 }
 
 /// The ending, which stands for the language.

@@ -39,7 +39,8 @@ fn ranked(files: &[(&str, &str)], history: &History, task: &Task) -> Vec<RankedF
         .collect();
     let before: Vec<usize> = (0..history.commits.len()).collect();
     let told = |file: &SourceFile| Told::plain(&file.document, texts[file.path.as_str()], &|text: &str| text.len() / 4);
-    let sources = Sources { files: &files, history, before: &before, told: &told, named: &HashSet::new() };
+    let sources =
+        Sources { files: &files, history, before: &before, told: &told, named: &HashSet::new(), wanted: &|_| true };
     rank(task, &sources, Weights::built_in(), &mut vocabulary)
 }
 

@@ -5,8 +5,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::document::Document;
+use super::document::{Document, Passage};
 use super::words::identifiers;
+use crate::domain::LineRange;
 
 /// Texts one after the other, and how many tokens each is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +40,35 @@ impl Texts {
 
     pub fn get(&self, number: usize) -> &str {
         self.all.get(self.place(number)).unwrap_or_default()
+    }
+
+    /// Where the text of some lines is, the texts being those of these passages, and its tokens: as a sum over passages,
+    /// of one that is cut by bytes.
+    pub fn lines(&self, passages: &[Passage], lines: LineRange) -> (Range<usize>, u32) {
+        let first = passages.partition_point(|passage| passage.end < lines.start);
+        let last = passages.partition_point(|passage| passage.end < lines.end).min(passages.len().saturating_sub(1));
+        let (mut place, mut tokens) = (0..0, 0u32);
+        for number in first..=last {
+            let whole = self.place(number);
+            let own = passages.get(number).map_or(whole.clone(), |passage| {
+                let text = self.get(number);
+                let ends = || memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| whole.start + at + 1);
+                let after = |line: u32| match (line - passage.start).checked_sub(1) {
+                    None => whole.start,
+                    Some(before) => ends().nth(before as usize).unwrap_or(whole.end),
+                };
+                let (start, end) = (lines.start.saturating_sub(1).max(passage.start), lines.end.min(passage.end));
+                let start = after(start);
+                start..if end == passage.end { whole.end } else { after(end) }.max(start)
+            });
+            let all = self.tokens.get(number).copied().unwrap_or(0);
+            tokens += match own == whole {
+                true => all,
+                false => (u64::from(all) * own.len() as u64 / whole.len().max(1) as u64) as u32 + 1,
+            };
+            place = if number == first { own } else { place.start..own.end };
+        }
+        (place, tokens)
     }
 }
 

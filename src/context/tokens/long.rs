@@ -1,7 +1,7 @@
 //! Counts texts that a tokenizer is slow on, exactly: those with pieces of many thousand bytes (a letter repeated, a drawing
-//! of `=`, a line without an end), and those whose blanks are not ASCII.
+//! of `=`, a line without an end), and those with many characters that are not ASCII.
 //!
-//! A text is cut into pieces by the encoding's expression, and each piece joined by rank as everywhere. A long piece is
+//! A text is cut into pieces as everywhere, and each piece joined by rank as everywhere. A long piece is
 //! joined in windows. Why that is exact: a row of tokens is what the encoding makes of a piece if, and only if, each two
 //! neighbours are what it makes of both together. (Take the first join across a border between two tokens. Up to it all
 //! joins between these two were those that they alone would have seen, and so is this one: alone they would have been joined
@@ -15,8 +15,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use regex::Regex;
 use tiktoken::CoreBpe;
+
+use super::pieces::{Cutter, Rules};
 
 /// Below this length, in bytes, no text is slow.
 const SHORT_TEXT: usize = 16 << 10;
@@ -24,6 +25,9 @@ const SHORT_TEXT: usize = 16 << 10;
 const STRIDE: usize = 4 << 10;
 /// So many changes between letters, blanks and other characters within a stride say that the pieces are short.
 const CHANGES: usize = 16;
+/// More characters that are not ASCII are left to the table of [`Cutter`]: the tokenizer's automaton may build a state for
+/// each of them.
+const MANY: usize = 256;
 /// A window, in bytes: what joining it takes fits into the first cache of a core.
 const WINDOW: usize = 2 << 10;
 /// Where a window ends says something about its last tokens; the last quarter is left to the next one.
@@ -31,11 +35,16 @@ const KEPT: usize = WINDOW / 4 * 3;
 /// Borders that are tried where two windows meet.
 const TRIES: usize = 16;
 
-/// Whether a text is slow to count: it may have long pieces, by a look at a few places, or rows of blanks that are not
-/// ASCII.
+/// Whether a text is slow to count: it may have long pieces, by a look at a few places, or has many characters that are
+/// not ASCII, or some rows of such blanks.
 pub fn is_hard(text: &str) -> bool {
     let has_long = text.len() >= SHORT_TEXT && (0..text.len() / STRIDE).any(|at| is_uniform(text, at * STRIDE));
-    has_long || text.len() >= STRIDE && has_odd_blanks(text)
+    has_long || !text.is_ascii() && (others(text).nth(MANY).is_some() || text.len() >= STRIDE && has_odd_blanks(text))
+}
+
+/// Where characters start that are not ASCII.
+fn others(text: &str) -> impl Iterator<Item = usize> {
+    text.bytes().enumerate().filter(|(_, byte)| *byte >= 0xc0).map(|(at, _)| at)
 }
 
 /// Whether characters are of one sort for a stride, as good as.
@@ -66,19 +75,17 @@ fn is_uniform(text: &str, start: usize) -> bool {
 /// Whether there are rows of blanks that are not all ASCII: behind each of them the tokenizer looks through the rest of the
 /// text, which takes seconds for 100 KB of them.
 fn has_odd_blanks(text: &str) -> bool {
-    if text.is_ascii() {
-        return false;
-    }
-    let pairs = text.chars().zip(text.chars().skip(1));
-    let is_odd = |(one, other): &(char, char)| {
-        !(one.is_ascii() && other.is_ascii()) && one.is_whitespace() && other.is_whitespace()
+    let in_row = |at: &usize| {
+        let (before, from) = text.split_at(*at);
+        let mut from = from.chars().map(char::is_whitespace);
+        from.next() == Some(true) && (from.next() == Some(true) || before.ends_with(char::is_whitespace))
     };
-    pairs.filter(is_odd).nth(CHANGES).is_some()
+    others(text).filter(in_row).nth(CHANGES).is_some()
 }
 
 /// An encoding's words, and how it cuts texts into pieces.
 pub struct Long {
-    pieces: Regex,
+    cutter: Cutter,
     /// By rank, where each word begins in `bytes`; and the end.
     starts: Vec<u32>,
     bytes: Vec<u8>,
@@ -89,11 +96,9 @@ pub struct Long {
 }
 
 impl Long {
-    /// `pieces` is the encoding's expression without what looks ahead: white space before other text lets its last
-    /// character go.
-    pub fn new(words: &CoreBpe, pieces: &str) -> Self {
+    pub fn new(words: &CoreBpe, rules: Rules) -> Self {
         let mut long = Self {
-            pieces: Regex::new(pieces).unwrap_or_else(|_| unreachable!("a constant")),
+            cutter: Cutter::new(rules),
             starts: vec![0],
             bytes: Vec::new(),
             ranks: HashMap::default(),
@@ -123,17 +128,12 @@ impl Long {
     }
 
     pub fn count(&self, text: &str) -> usize {
-        let (mut at, mut count) = (0, 0);
+        let (mut rest, mut count) = (text, 0);
         let mut joining = Joining::default();
-        while let Some(found) = self.pieces.find_at(text, at) {
-            at = found.end();
-            let piece = found.as_str();
-            // White space before other text, unless a line end is its last character, lets its last character go.
-            let last = piece.chars().next_back().filter(|last| last.is_whitespace() && !matches!(last, '\r' | '\n'));
-            if let Some(last) = last.filter(|last| at < text.len() && last.len_utf8() < piece.len()) {
-                at -= last.len_utf8();
-            }
-            count += self.of_piece(&text.as_bytes()[found.start()..at], &mut joining);
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(self.cutter.first(rest));
+            count += self.of_piece(piece.as_bytes(), &mut joining);
+            rest = behind;
         }
         count
     }

@@ -11,10 +11,11 @@ use std::ops::Range;
 
 use super::{Stopped, quoted};
 use crate::context::links;
+use crate::context::retrieve::paths::is_code;
 use crate::context::secret_files::is_secret_file;
 use crate::context::text::visible;
 use crate::domain::text::path_from_bytes;
-use crate::git::{Change, Entry, EntryKind, Listing, Repo};
+use crate::git::{Change, Entry, EntryKind, Listing, Repo, TreeFile};
 
 /// No file has a longer path, in bytes.
 const MAX_PATH: usize = 4096;
@@ -51,6 +52,19 @@ impl Files {
     /// of the root, and the rest.
     pub fn nearest(&self) -> impl Iterator<Item = &Entry> {
         self.nearest.iter().filter_map(|at| self.entries.get(*at as usize))
+    }
+
+    /// All of the tree, by path.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Files of code that may be seen, by path.
+    pub fn code(&self) -> Vec<TreeFile> {
+        let is_code =
+            |entry: &&Entry| entry.kind == EntryKind::File && is_code(&entry.path) && self.withheld(entry).is_none();
+        let file = |entry: &Entry| TreeFile { path: entry.path.clone(), blob: entry.id.clone() };
+        self.entries.iter().filter(is_code).map(file).collect()
     }
 
     /// Whether the change under review is about a file.

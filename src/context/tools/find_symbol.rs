@@ -1,5 +1,6 @@
 //! `find_symbol`: where a name is defined and where it is used, in the languages of the built-in reviewer.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use memchr::memmem::Finder;
@@ -9,7 +10,7 @@ use super::arguments::Arguments;
 use super::page::{Pager, Shown};
 use super::scan::{BUDGET, scan};
 use super::sieve::Sieve;
-use super::symbols::{Role, places, plain};
+use super::symbols::{Place, Role, places, plain};
 use super::{Answer, Stopped, Tool, Toolbox, quoted};
 use crate::context::text::shown_line;
 use crate::domain::text::count;
@@ -26,7 +27,8 @@ const MAX_PLACES: usize = 4_000;
 pub fn spec() -> ToolSpec {
     Tool::FindSymbol.described(
         "Where a function, type, variable or the like is defined and used. By name, not by scope: things of the same \
-         name are listed together. Comments and strings do not count.",
+         name are listed together. Comments and strings do not count. With each place stands when its lines changed last and \
+         what tests reach of them, where that is known.",
         json!({
             "type": "object",
             "properties": {
@@ -40,8 +42,7 @@ pub fn spec() -> ToolSpec {
 
 struct Found {
     path: String,
-    line: u32,
-    role: Role,
+    place: Place,
     text: String,
 }
 
@@ -74,13 +75,12 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
         };
         found.extend(places(&source, name).into_iter().map(|place| Found {
             path: entry.path.clone(),
-            line: place.line,
-            role: place.role,
+            place,
             text: shown_line(text.line(place.line).trim()),
         }));
         Ok(ControlFlow::Continue(()))
     })?;
-    let is_definition = |found: &Found| matches!(found.role, Role::Definition(_));
+    let is_definition = |found: &Found| matches!(found.place.role, Role::Definition(_));
     let definitions = found.iter().filter(|found| is_definition(found)).count();
     let head = format!(
         "{}: {}, {}",
@@ -90,19 +90,26 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
     );
     // Definitions first; within each the nearest to the change.
     found.sort_by_key(|found| !is_definition(found));
+    let paths: HashSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
+    let mut remarks = toolbox.standing.of(repo, files, &paths, cancelled);
     let mut pager = Pager::new(page);
     let mut shown = Shown::default();
-    for place in &found {
+    for Found { path, place, text } in &found {
+        if cancelled() {
+            return Err(Stopped::cancelled());
+        }
         let (heading, sort) = match place.role {
-            Role::Definition(sort) => ("Definitions:", format!(" ({sort})")),
-            Role::Reference => ("References:", String::new()),
+            Role::Definition(sort) => ("Definitions:", Some(sort.to_owned())),
+            Role::Reference => ("References:", None),
         };
-        let line = format!("{}:{}{sort}: {}", shown_line(&place.path), place.line, place.text);
+        let said: Vec<String> = sort.into_iter().chain(remarks.of_lines(path, place.lines)).collect();
+        let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) };
+        let line = format!("{}:{}{said}: {text}", shown_line(path), place.line);
         if pager.push_below(heading, &line).is_break() {
             break;
         }
         if pager.is_on_it() {
-            shown.add(&place.path, LineRange::new(place.line, place.line));
+            shown.add(path, LineRange::new(place.line, place.line));
         }
     }
     let mut notes = scanned.notes();

@@ -1,7 +1,8 @@
 //! The tools that a model may call while it reviews: read-only, answered from the snapshot alone.
 //!
 //! Invariants: nothing outside of the snapshot's tree is read, whatever a path says; the same call gets the same answer,
-//! today and when a journal is replayed; each answer is at most [`MAX_ANSWER`], masked, and without a byte that a terminal
+//! today and when a journal is replayed, but for what is known of a line besides: when it changed last is told where that is
+//! kept, what tests reach where a report lies about; each answer is at most [`MAX_ANSWER`], masked, and without a byte that a terminal
 //! obeys. An index saves reading files and changes no answer, but that a search which would reach its limit gets further.
 //! Arguments are a stranger's: what cannot be understood is answered with how to do it right.
 
@@ -16,16 +17,19 @@ mod report;
 mod scan;
 mod show_diff;
 mod sieve;
+mod standing;
 mod static_findings;
 mod symbols;
 mod texts;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use self::arguments::Arguments;
 use self::files::Files;
+use self::standing::Standing;
 use self::texts::Texts;
 use super::index::Index;
 use super::mask::Mask;
@@ -97,6 +101,8 @@ pub struct Setup {
     /// The built-in reviewer of this snapshot, for `static_findings`.
     pub reviewer: Box<dyn Reviewer>,
     pub mask: Mask,
+    /// Where facts about this repository are kept.
+    pub folder: Option<PathBuf>,
 }
 
 /// The tools of one review.
@@ -107,6 +113,7 @@ pub struct Toolbox {
     files: Files,
     texts: Texts,
     parsers: Parsers,
+    standing: Standing,
     reviewer: Box<dyn Reviewer>,
     /// What the built-in reviewer reports, once it was asked.
     findings: Option<Vec<Finding>>,
@@ -154,10 +161,11 @@ impl Toolbox {
     /// # Errors
     /// A snapshot that cannot be read.
     pub fn new(setup: Setup) -> Result<Self, GitError> {
-        let Setup { repo, base_commit, snapshot_commit, change, reviewer, mask } = setup;
+        let Setup { repo, base_commit, snapshot_commit, change, reviewer, mask, folder } = setup;
         let files = Files::new(repo.listing(&snapshot_commit)?, &change);
         let (texts, parsers) = (Texts::new(mask), Parsers::default());
-        Ok(Self { repo, base_commit, change, files, texts, parsers, reviewer, findings: None, index: None })
+        let standing = Standing::new(&base_commit, &snapshot_commit, folder);
+        Ok(Self { repo, base_commit, change, files, texts, parsers, standing, reviewer, findings: None, index: None })
     }
 
     /// From now on searches leave away the files that this index, which must be of all of the snapshot's tree, knows not

@@ -142,7 +142,7 @@ mod tests {
             new_blob: String::new(),
             hunks: Vec::new(),
         };
-        let change = Change { files: vec![file], left_out: Vec::new() };
+        let change = Change { files: vec![file], ..Change::default() };
         let files = Files::new(repo.listing("HEAD").expect("a listing"), &change);
         let seen = |budget| {
             let mut seen = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use crate::domain::LineRange;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::{KindSet, NAMES, NodeIndex, Source, field_id};
 
@@ -17,6 +18,8 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub line: u32,
+    /// All of what is defined; of a reference its line.
+    pub lines: LineRange,
     pub role: Role,
 }
 
@@ -195,9 +198,11 @@ pub fn places(source: &Source<'_>, name: &str) -> Vec<Place> {
         if !is_leaf || !node.is_named() || !shapes.names.contains(node.kind) || plain(source.text(node)) != name {
             continue;
         }
-        let place = Place { line: node.row + 1, role: role(source, shapes, index) };
+        let (role, defined) = role(source, shapes, index);
+        let defined = defined.map_or(node, |defined| &source.nodes[defined]);
+        let place = Place { line: node.row + 1, lines: LineRange::new(defined.row + 1, defined.end_row + 1), role };
         match places.last_mut().filter(|last| last.line == place.line) {
-            Some(last) if last.role == Role::Reference => last.role = place.role,
+            Some(last) if last.role == Role::Reference => *last = place,
             Some(_) => {}
             None => places.push(place),
         }
@@ -210,7 +215,9 @@ pub fn plain(name: &str) -> &str {
     name.trim_start_matches(['$', '@', '#'])
 }
 
-fn role(source: &Source<'_>, shapes: &Shapes, index: NodeIndex) -> Role {
+/// With what is defined.
+fn role(source: &Source<'_>, shapes: &Shapes, index: NodeIndex) -> (Role, Option<NodeIndex>) {
+    const REFERENCE: (Role, Option<NodeIndex>) = (Role::Reference, None);
     let (mut child, mut is_function) = (index, false);
     for _ in 0..MAX_STEPS {
         let parent = source.nodes[child].parent as usize;
@@ -222,20 +229,20 @@ fn role(source: &Source<'_>, shapes: &Shapes, index: NodeIndex) -> Role {
         if is_its_name && let Some((sort, _)) = shapes.defining.iter().find(|(_, kinds)| kinds.contains(node.kind)) {
             let is_named_only = shapes.with_body.contains(node.kind) && source.child_in(parent, shapes.body).is_none();
             return match (is_named_only, is_function) {
-                (true, _) => Role::Reference,
+                (true, _) => REFERENCE,
                 // `int f(void);` is written as a variable is.
-                (false, true) => Role::Definition("function"),
-                (false, false) => Role::Definition(sort),
+                (false, true) => (Role::Definition("function"), Some(parent)),
+                (false, false) => (Role::Definition(sort), Some(parent)),
             };
         }
         is_function |= is_its_name && shapes.function_declarator.contains(node.kind);
         // Lists and some declarators have no field for what they hold.
         if !shapes.through.contains(node.kind) || !(is_its_name || field == 0) {
-            return Role::Reference;
+            return REFERENCE;
         }
         child = parent;
     }
-    Role::Reference
+    REFERENCE
 }
 
 #[cfg(test)]
@@ -320,6 +327,15 @@ mod tests {
         ] {
             assert_eq!(found(path, code, "it"), expected, "{path}: {code}");
         }
+    }
+
+    #[test]
+    fn of_a_definition_all_lines_are_told_of_a_reference_its_own() {
+        let code = "fn it(\n    a: u8,\n) -> u8 {\n    a\n}\n\nfn g() {\n    it(\n        1,\n    );\n}\n";
+        let mut parsers = Parsers::default();
+        let source = parsers.parse("a.rs", Language::Rust, code.as_bytes()).expect("parses");
+        let lines: Vec<LineRange> = places(&source, "it").iter().map(|place| place.lines).collect();
+        assert_eq!(lines, [LineRange::new(1, 5), LineRange::new(8, 8)]);
     }
 
     #[test]

@@ -56,6 +56,6 @@ impl<'a> Meter<'a> {
     fn parts(&self, run: &RunRecord) -> Result<Vec<DiffPart>, GitError> {
         let change = self.repo.change(&run.base_commit, &run.snapshot_commit, &self.filter)?;
         let counted = |text: &str| count(Encoding::O200kBase, text) as u64;
-        Ok(material(self.repo, &change, MEASURE, &counted, Mask::On, &|_, _| true).parts)
+        Ok(material(self.repo, &change, MEASURE, &counted, Mask::On, &|_, _| true, &|| false).parts)
     }
 }

@@ -285,7 +285,8 @@ fn prompts_are_short() {
     // Tokens, with room for about a third more than they have: what stands in every request is paid for every time.
     for (prompt, most) in PromptName::ALL.iter().map(|prompt| match prompt {
         PromptName::System => (prompt, 1600),
-        PromptName::Task | PromptName::Critic | PromptName::Agent => (prompt, 260),
+        PromptName::Task => (prompt, 340),
+        PromptName::Critic | PromptName::Agent => (prompt, 260),
         PromptName::Resolve | PromptName::ResolveAgent | PromptName::ResolveEdits => (prompt, 200),
         PromptName::Masked => (prompt, 40),
         prompt => (prompt, 120),

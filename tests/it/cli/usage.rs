@@ -13,7 +13,9 @@ use super::*;
 #[case::no_status(&["findings", "--status", "closed"])]
 #[case::no_kind(&["findings", "--kind", "BUGS"])]
 #[case::no_such_file(&["tokens", "missing.py"])]
+#[case::no_such_files(&["tokens", "missing.py", "."])]
 #[case::no_such_folder(&["smells", "missing"])]
+#[case::no_kind_of_code(&["context", "--kinds", "function,diff"])]
 #[case::no_encoding(&["tokens", "a.py", "--encoding", "p50k"])]
 #[case::cancel_without_reason(&["cancel", "latest"])]
 #[case::cancel_of_nothing(&["cancel", "latest", "--reason", "x"])]
@@ -28,6 +30,40 @@ fn wrong_use_ends_with_2(#[case] arguments: &[&str]) {
     test.commit("something");
     let error = fails(&test, arguments, USAGE);
     assert!(error.starts_with("error: "), "{error}");
+}
+
+#[test]
+fn kinds_of_code_are_named_where_another_is_asked_for() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("something");
+    for kind in ["task", "diff", "focus", "rules", "patterns", "documentation", "summary", "overview", "nothing"] {
+        let error = fails(&test, &["context", "--kinds", kind], USAGE);
+        let expected = format!("{kind:?} is no kind of code; there are function, type, module, test, window");
+        assert!(error.contains(&expected), "{error}");
+    }
+    run(&test, &["context", "--kinds", "function,type,module,test,window"], DONE);
+}
+
+#[test]
+fn one_file_that_cannot_be_read_keeps_no_other_from_being_counted() {
+    let test = TestEnvironment::new();
+    for path in ["a.py", "c.py"] {
+        test.write(path, "x = 1\n");
+    }
+    for (files, expected, exit) in [
+        (&["a.py", "missing.py", "c.py"][..], "        5  a.py\n        5  c.py\n       10  total\n", 3),
+        (&["missing.py", "a.py"], "        5  a.py\n", 3),
+        (&["a.py", "c.py"], "        5  a.py\n        5  c.py\n       10  total\n", 0),
+    ] {
+        let output = test.revdeck(&[&["tokens"], files].concat());
+        assert_eq!((out(&output), output.status.code()), (expected.to_owned(), Some(exit)), "{files:?}");
+        assert_eq!(err(&output).contains("cannot read missing.py: "), exit == 3, "{}", err(&output));
+        let output = test.revdeck(&[&["tokens", "--format", "json"], files].concat());
+        let counted: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let unreadable = if exit == 3 { serde_json::json!(["missing.py"]) } else { serde_json::json!([]) };
+        assert_eq!((&counted["unreadable"], output.status.code()), (&unreadable, Some(exit)), "{counted}");
+    }
 }
 
 #[rstest]

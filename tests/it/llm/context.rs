@@ -221,7 +221,9 @@ fn the_index_is_made_while_the_model_is_waited_for() {
     assert!(!speaks_of_an_index(&context), "{context:?}");
     let found = |request: usize| model.requests()[request]["messages"].as_array().expect("messages").last().cloned();
     assert_eq!(found(1), found(3), "with an index the tool says the same");
-    assert!(found(1).is_some_and(|answer| answer.to_string().contains("1 definition")), "{:?}", found(1));
+    for said in ["1 definition", "(last changed 20"] {
+        assert!(found(1).is_some_and(|answer| answer.to_string().contains(said)), "{:?}", found(1));
+    }
 }
 
 #[test]
@@ -282,7 +284,7 @@ fn taught_users() -> Place {
 
 #[test]
 fn what_is_sent_is_what_the_command_prints_and_the_journal_lists() {
-    for window in [12_000, 60_000] {
+    for window in [13_000, 60_000] {
         let place = taught_users();
         let model = Model::start(vec![calls(&[finish()])]);
         settings(&place, &model, &format!("[window]\nmax_tokens = {window}"));
@@ -303,7 +305,7 @@ fn what_is_sent_is_what_the_command_prints_and_the_journal_lists() {
         }
         let later = rest.rsplit("Still to come: ").next().expect("the end").trim().to_owned();
         let scope = "the uncommitted changes of the working tree";
-        let values = [("scope", scope), ("known", "none"), ("later", &later)];
+        let values = [("scope", scope), ("known", "none"), ("not_shown", "none"), ("later", &later)];
         let template = values.iter().fold(PromptName::Task.text().to_owned(), |text, (name, value)| {
             text.replace(&format!("{{{{{name}}}}}"), value)
         });
@@ -333,6 +335,65 @@ fn what_is_sent_is_what_the_command_prints_and_the_journal_lists() {
         assert!(context.notes[0].contains("no review has indexed this repository yet"), "{:?}", context.notes);
         assert!(context.total_tokens <= context.budget);
     }
+}
+
+#[test]
+fn changed_functions_that_no_test_reaches_are_told_with_the_first_request() {
+    let place = shop();
+    place.test.write(".git/info/exclude", "coverage\n");
+    place.test.write("coverage/lcov.info", "SF:src/price.py\nDA:2,0\nDA:3,0\nend_of_record\n");
+    let model = Model::start(vec![calls(&[finish()])]);
+    settings(&place, &model, "");
+    let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
+    let said = "Changed functions that no test reaches, as a coverage report says:\n- src/price.py:2-3 PriceList.lookup_price\n";
+    assert!(task(&model, 0).contains(said), "{}", task(&model, 0));
+    let context = told(&place, &run).remove(0);
+    let listed = context.sections.iter().find(|section| section.kind == "untested").expect("it is listed");
+    assert!(context.total_tokens <= context.budget && listed.tokens > 10, "{context:?}");
+    for more in [&[][..], &["--budget", "2000"]] {
+        let printed = printed(&place, more);
+        let sections = printed["sections"].as_array().expect("sections");
+        let own = sections.iter().find(|section| section["kind"] == "untested").expect("it is printed");
+        assert_eq!(
+            (own["text"].as_str(), own["tokens"].as_u64()),
+            (Some(said), Some(listed.tokens.into())),
+            "{more:?}"
+        );
+        assert!(printed["total_tokens"].as_u64() <= printed["budget"].as_u64(), "{more:?}");
+    }
+}
+
+#[test]
+fn what_the_change_has_besides_its_diff_is_told_with_the_first_request() {
+    let place = shop();
+    place.test.write("src/log\nger.py", "def log():\n    pass\n");
+    place.test.write("src/road.py", "def walk_road():\n    return 1\n");
+    place.test.write("Cargo.lock", "version = 4\n");
+    place.test.commit("A logger");
+    place.test.git(&["rm", "-q", "src/log\nger.py"]);
+    place.test.git(&["mv", "src/road.py", "src/way.py"]);
+    place.test.write("Cargo.lock", "version = 5\n");
+    place.test.write("src/.env", format!("TOKEN={AWS}\n"));
+    place.test.write("price.bin", b"\0\x01\x02");
+    place.test.write("src/price.py", "def lookup_price():\n    return log()\n");
+    let model = Model::start(vec![calls(&[finish()])]);
+    settings(&place, &model, "");
+    let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
+    let (task, context, printed) = (task(&model, 0), told(&place, &run).remove(0), printed(&place, &[]));
+    let expected = "Also changed, and not shown:\ndeleted src/log\\u{a}ger.py\nrenamed src/road.py to src/way.py\n\
+                    lock file Cargo.lock\nbinary price.bin\nsrc/.env, which holds secrets\n";
+    assert!(task.contains(&format!("<not_shown>\n{expected}")), "{task}");
+    let is_it = |section: &&Value| section["text"] == expected;
+    let section = printed["sections"].as_array().expect("sections").iter().find(is_it).expect("what is not shown");
+    let kept = context.sections.iter().find(|section| section.reason == "what the change has besides its diff");
+    assert_eq!(kept.map(|section| u64::from(section.tokens)), section["tokens"].as_u64());
+    assert_eq!(section["kind"], "diff");
+
+    // A prompt of the user's own may do without.
+    let own = PromptName::Task.text().replace("{{not_shown}}", "");
+    std::fs::create_dir_all(place.test.home().join("prompts")).expect("a folder");
+    std::fs::write(place.test.home().join("prompts/task.md"), own).expect("a file");
+    assert!(!self::printed(&place, &[]).to_string().contains("Also changed"));
 }
 
 #[test]

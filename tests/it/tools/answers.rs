@@ -1,11 +1,16 @@
 //! What each tool answers to a sensible question.
 
+use std::path::Path;
+
+use revdeck::context::given::history;
 use revdeck::context::mask::Mask;
+use revdeck::context::retrieve::task::Task;
+use revdeck::context::surroundings::{Options, Question, surroundings};
 use revdeck::context::tools::{Tool, Toolbox};
-use revdeck::domain::{Kind, LineRange, ToolOutcome};
+use revdeck::domain::{Encoding, Kind, LineRange, ToolOutcome};
 use serde_json::json;
 
-use super::{AWS, GITHUB, RANDOM, answered, call, toolbox};
+use super::{AWS, GITHUB, RANDOM, answered, call, snapshot, toolbox, toolbox_with};
 use crate::env::TestEnvironment;
 
 /// A project with a change in it: `src/a.rs` modified, `src/new.rs` added, `gone.rs` deleted.
@@ -224,6 +229,86 @@ fn symbols_are_found_with_their_definitions_first() {
     assert!(answer.shown.contains(&("src/b.rs".to_owned(), LineRange::new(2, 2))));
     let none = answered(tools, "find_symbol", &json!({"name": "Guide"}));
     assert!(none.starts_with("`Guide`: 0 definitions, 0 references; codebase_search"), "{none}");
+}
+
+/// Puts a context of the change together, as a review does; what is found out is kept in a folder.
+fn keep_history(test: &TestEnvironment, folder: &Path) {
+    let (repo, snapshot) = snapshot(test, "worktree");
+    let question = Question {
+        tree: &snapshot.snapshot_commit,
+        history: history(&snapshot.base_commit, &snapshot.snapshot_commit),
+        task: Task::default(),
+        front: Vec::new(),
+        documents_told: &[],
+        budget: 1_000,
+        encoding: Encoding::O200kBase,
+        options: Options::default(),
+        folder: Some(folder),
+        index: None,
+        meaning: None,
+        cancelled: &|| false,
+    };
+    surroundings(&repo, question).expect("a repository that can be read").expect("in whole");
+}
+
+#[test]
+fn places_say_when_their_lines_changed_last_where_the_history_is_kept() {
+    let test = project();
+    std::fs::remove_file(test.repo().join("src/new.rs")).expect("removed");
+    test.git(&["stash", "-q"]);
+    test.write("src/c.rs", "fn other() {}\n\nfn user() {\n    parse(\"c\");\n}\n");
+    test.commit("two");
+    test.write("src/c.rs", "fn another() {}\n\nfn user() {\n    parse(\"c\");\n}\n");
+    test.commit("three");
+    test.git(&["stash", "pop", "-q"]);
+    let said = |revision: &str| {
+        let told = test.git(&["log", "-1", "--format=%cs in %H", revision]);
+        told.trim().chars().take("2026-01-02 in ".len() + 8).collect::<String>()
+    };
+    let folder = test.home().join("kept");
+    let ask = || {
+        let tools = &mut toolbox_with(&test, "worktree", Mask::On, Some(folder.clone()));
+        ["parse", "another"].map(|name| answered(tools, "find_symbol", &json!({ "name": name })))
+    };
+    let [parse, another] = ask();
+    assert!(!parse.contains("last changed") && !another.contains("last changed"), "{parse}{another}");
+    assert!(!folder.exists(), "nothing is found out for a tool");
+    keep_history(&test, &folder);
+    let [parse, another] = ask();
+    let (one, two, three) = (said("HEAD~2"), said("HEAD~1"), said("HEAD"));
+    assert_eq!(
+        parse,
+        format!(
+            "`parse`: 1 definition, 3 references\nDefinitions:\n\
+             src/b.rs:2 (function; last changed {one}): pub fn parse(text: &str) -> u32 {{\n\
+             References:\nsrc/a.rs:1: use b::parse;\nsrc/a.rs:19: let n = parse(\"x\");\n\
+             src/c.rs:4 (last changed {two}): parse(\"c\");\n"
+        )
+    );
+    assert!(another.contains(&format!("src/c.rs:1 (function; last changed {three}): ")), "{another}");
+
+    test.write("lcov.info", "SF:src/b.rs\nDA:2,1\nDA:3,0\nend_of_record\nSF:/ci/src/c.rs\nDA:4,0\nend_of_record\n");
+    let [parse, another] = ask();
+    let expected = format!("src/b.rs:2 (function; last changed {one}; tests reach 1 of 2 lines): pub fn parse");
+    assert!(parse.contains(&expected), "{parse}");
+    assert!(parse.contains(&format!("src/c.rs:4 (last changed {two}; not covered by tests): parse(")), "{parse}");
+    assert!(parse.contains("src/a.rs:19: let n"), "the report does not tell of it: {parse}");
+    assert!(another.contains(&format!("src/c.rs:1 (function; last changed {three}): ")), "{another}");
+}
+
+#[test]
+fn what_tests_reach_is_told_without_a_history() {
+    let test = project();
+    test.write(".gitignore", "coverage\n");
+    test.write(
+        "coverage/lcov.info",
+        "SF:src/b.rs\nDA:2,1\nDA:3,1\nend_of_record\nSF:src/a.rs\nDA:19,0\nend_of_record\n",
+    );
+    let tools = &mut toolbox(&test, "worktree", Mask::On);
+    let said = answered(tools, "find_symbol", &json!({ "name": "parse" }));
+    assert!(said.contains("src/b.rs:2 (function; tests reach 2 of 2 lines): pub fn parse"), "{said}");
+    assert!(said.contains("src/a.rs:19 (not covered by tests): let n"), "{said}");
+    assert!(said.contains("src/a.rs:1: use b::parse;"), "{said}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn tokens(text: &str) -> u64 {
 
 fn told(test: &TestEnvironment, scope: &str, measure: Measure) -> Material {
     let (repo, snapshot) = snapshot(test, scope);
-    let material_of = || material(&repo, &snapshot.change, measure, &tokens, Mask::On, &|_, _| true);
+    let material_of = || material(&repo, &snapshot.change, measure, &tokens, Mask::On, &|_, _| true, &|| false);
     let made = material_of();
     assert_eq!(made, material_of(), "the same change, the same parts");
     for file in &snapshot.change.files {
@@ -66,6 +66,24 @@ const ALL: Measure = Measure { budget_tokens: u64::MAX, max_part_tokens: 2_000, 
 
 fn paths(parts: &[DiffPart]) -> Vec<&str> {
     parts.iter().map(|part| part.path.as_str()).collect()
+}
+
+#[test]
+fn once_nobody_waits_the_rest_of_a_change_is_beyond() {
+    let test = TestEnvironment::new();
+    test.write("read.me", "before\n");
+    test.commit("one");
+    (0..5).for_each(|number| drop(test.write(&format!("{number}.rs"), "fn a() {}\n")));
+    let (repo, snapshot) = snapshot(&test, "worktree");
+    for most in 0..=5 {
+        let looks = std::cell::Cell::new(0);
+        let cancelled = || {
+            looks.set(looks.get() + 1);
+            looks.get() > most
+        };
+        let made = material(&repo, &snapshot.change, ALL, &tokens, Mask::On, &|_, _| true, &cancelled);
+        assert_eq!((made.parts.len(), made.beyond.len()), (most, 5 - most));
+    }
 }
 
 #[test]
@@ -119,6 +137,50 @@ fn large_files_are_cut_at_blocks_and_large_blocks_at_lines() {
     assert!(small.parts.len() >= 4 && small.beyond.len() == 2, "{:?}", small.beyond);
     let none = told(&test, "worktree", Measure { budget_tokens: 10, ..ALL });
     assert!(none.parts.is_empty() && none.beyond.iter().map(|file| file.path.as_str()).eq(["a.rs", "wide.txt"]));
+}
+
+#[test]
+fn what_does_not_fit_keeps_nothing_smaller_from_being_told() {
+    let test = TestEnvironment::new();
+    let long = |of: &str| (0..100).map(|n| format!("fn {of}_{n}() {{ call({n}); }}\n")).collect::<String>();
+    for (path, text) in [
+        ("a.rs", "fn a() {}\n".repeat(9)),
+        ("b.rs", long("b")),
+        ("c.rs", "fn c() {}\n".repeat(9)),
+        ("d.rs", long("d")),
+        ("e.md", "e\n".to_owned()),
+    ] {
+        test.write(path, text);
+    }
+    let mut before = 0;
+    for (budget, expected) in [
+        (130, &["a.rs", "e.md"][..]),
+        (250, &["a.rs", "c.rs", "e.md"]),
+        (700, &["a.rs", "b.rs", "c.rs", "e.md"]),
+        (1_200, &["a.rs", "b.rs", "c.rs", "e.md"]),
+        (2_900, &["a.rs", "b.rs", "c.rs", "d.rs", "e.md"]),
+        (9_000, &["a.rs", "b.rs", "c.rs", "d.rs", "e.md"]),
+    ] {
+        let made = told(&test, "worktree", Measure { budget_tokens: budget, ..ALL });
+        let mut files = paths(&made.parts);
+        files.dedup();
+        assert_eq!(files, expected, "{budget}: {}", made.tokens);
+        assert!(made.beyond.is_empty() || made.tokens + Measure::MIN_PART > budget, "{} of {budget}", made.tokens);
+        assert!(made.tokens > before, "{budget}: {} after {before}", made.tokens);
+        before = made.tokens;
+    }
+}
+
+#[test]
+fn of_very_many_files_that_do_not_fit_not_all_are_looked_into() {
+    let test = TestEnvironment::new();
+    let long: String = (0..60).map(|n| format!("fn f_{n}() {{}}\n")).collect();
+    for number in 0..210 {
+        test.write(&format!("{number:03}.rs"), &long);
+    }
+    test.write("z.rs", "fn z() {}\n");
+    let made = told(&test, "worktree", Measure { budget_tokens: 100, max_part_tokens: 2_000, context_lines: 3 });
+    assert!(made.parts.is_empty() && made.beyond.len() == 211, "{made:?}");
 }
 
 #[test]
@@ -218,13 +280,33 @@ fn the_constitution_is_given_whole_or_with_a_word_of_what_is_left_out() {
     test.write("docs/constitution.md", "later\n");
     symlink("../outside.md", test.repo().join("CONSTITUTION.md")).expect("a link");
     test.write("memory/constitution.md", format!("Never lose a finding.\n```\nTOKEN={AWS}\n"));
-    let text = given(1_000).expect("a constitution");
+    let whole = given(1_000).expect("a constitution");
+    assert!(whole.is_whole);
     assert_eq!(
-        text,
+        whole.text,
         "The project's constitution, from memory/constitution.md:\n````\nNever lose a finding.\n```\n\
          TOKEN=«secret:aws_access_key»\n````\n"
     );
     test.write("memory/constitution.md", "An article of it.\n".repeat(5_000));
     let cut = given(300).expect("a part");
-    assert!(tokens(&cut) <= 300 && cut.contains("more lines left out"), "{cut}");
+    assert!(tokens(&cut.text) <= 300 && cut.text.contains("more lines left out") && !cut.is_whole, "{cut:?}");
+    // Its first line is too long.
+    let line = "Ein Märchen über 漢字, and on. ".repeat(2_000);
+    for (text, note) in [
+        (line.clone(), "(The rest of the line left out.)"),
+        (format!("{line}\nOne.\nTwo.\n"), "(The rest of the line and 2 more lines left out.)"),
+    ] {
+        test.write("memory/constitution.md", &text);
+        for budget in [60, 61, 62, 63, 300] {
+            let cut = given(budget).expect("a part");
+            let quoted = cut.text.split("```").nth(1).expect("a quote").trim();
+            let kept = quoted.strip_suffix('…').expect("a cut");
+            assert!(!kept.is_empty() && line.starts_with(kept) && !cut.is_whole, "{cut:?}");
+            assert!(cut.text.contains(note), "{cut:?}");
+            let used = tokens(&cut.text);
+            assert!(used <= budget && used + 8 > budget, "{used} of {budget}");
+        }
+        let none = given(8).expect("one that is there");
+        assert!(none.text.is_empty() && !none.is_whole);
+    }
 }

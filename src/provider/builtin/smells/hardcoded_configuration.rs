@@ -7,6 +7,7 @@ mod addresses;
 mod hidden;
 mod plain;
 mod secrets;
+mod tags;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,8 @@ struct Shapes {
     texts: KindSet,
     /// What gives a text its name, see [`named_by`].
     named: KindMap,
+    /// What has a tag of Go's.
+    tagged: KindSet,
     fields: Fields,
 }
 
@@ -35,6 +38,7 @@ static SHAPES: LazyLock<[Shapes; 13]> = LazyLock::new(|| {
     Language::ALL.map(|language| Shapes {
         texts: KindSet::new(language, TEXTS),
         named: KindMap::new(language, &[(1u8, NAMING), (2u8, PASSED), (3u8, THROUGH), (4u8, TEXT_PARTS)]),
+        tagged: KindSet::new(language, if language == Language::Go { &["field_declaration"] } else { &[] }),
         fields: Fields::new(language),
     })
 });
@@ -255,10 +259,13 @@ impl<'a> Text<'a> {
         if self.has_code || content.len() < 8 {
             return None;
         }
-        let (name, sort) = named_by(source, shapes, index)?;
-        (sort == Naming::Name && secrets::is_secret(name, content, limits)).then_some(Secret {
-            start: self.start,
-            text: content,
+        let (name, _) = named_by(source, shapes, index).filter(|(_, sort)| *sort == Naming::Name)?;
+        let is_tag = shapes.tagged.contains(source.nodes[source.parent(index)].kind);
+        let tag = is_tag.then(|| tags::held(content)).flatten();
+        let mut texts = tag.unwrap_or_else(|| vec![content]).into_iter();
+        texts.find(|text| secrets::is_secret(name, text, limits)).map(|text| Secret {
+            start: self.start + (text.as_ptr() as usize - content.as_ptr() as usize),
+            text,
             sort: "a secret",
             name,
             certain: false,

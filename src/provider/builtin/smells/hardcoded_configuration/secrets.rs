@@ -194,7 +194,7 @@ const ABOUT: &[&str] = &[
 /// Whether a text that is given a name is a secret.
 pub(super) fn is_secret(name: &str, text: &str, limits: &HardcodedConfiguration) -> bool {
     let named = has_word(name, SECRET_WORDS) || (has_word(name, &["key"]) && has_word(name, KEY_WORDS));
-    if !named || has_word(name, ABOUT) {
+    if !named || has_word(name, ABOUT) || is_its_own_name(name, text) {
         return false;
     }
     let is_password = has_word(name, &["password", "passwd", "pwd", "passphrase"]);
@@ -215,6 +215,17 @@ pub(super) fn is_secret(name: &str, text: &str, limits: &HardcodedConfiguration)
     let min = if hex { limits.min_hex_entropy } else { limits.min_entropy };
     let min = if is_password { min.min(limits.min_password_entropy) } else { min };
     entropy(text) >= min
+}
+
+/// `oauth2Token = "oauth2_token"`: the name of what is still to come.
+fn is_its_own_name(name: &str, text: &str) -> bool {
+    let letters = |text: &str| -> Vec<u8> {
+        let letters = text.bytes().filter(u8::is_ascii_alphanumeric);
+        letters.map(|byte| byte.to_ascii_lowercase()).collect()
+    };
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+    is_name && (letters(text) == letters(name) || letters(text) == letters(last))
 }
 
 /// `auth.token.missing`, `access_token`, `X-Api-Key`: words, not random characters.

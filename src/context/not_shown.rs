@@ -1,0 +1,112 @@
+//! What a change has besides its diff: files that were deleted, that only moved, or that no review reads, by name.
+//!
+//! Invariants: never more tokens than are allowed; what is not named is counted; a name is masked and shown as in a diff.
+
+use std::collections::BTreeMap;
+
+use super::mask::Mask;
+use super::text::shown_line;
+use crate::domain::{LeftOut, LeftOutReason};
+
+/// So many files are named. Own.
+const MOST_NAMED: usize = 40;
+const TITLE: &str = "Also changed, and not shown:";
+
+/// The files that are left out of a change, a line each, in at most `budget_tokens`; what most likely left something behind
+/// comes first. Of those that `moved` it has where they were. Empty where there are none.
+pub fn not_shown(
+    left_out: &[LeftOut],
+    moved: &BTreeMap<String, String>,
+    budget_tokens: u64,
+    count: &dyn Fn(&str) -> u64,
+    mask: Mask,
+) -> String {
+    let mut files: Vec<&LeftOut> = left_out.iter().collect();
+    files.sort_by_key(|file| (rank(file, moved), &file.path));
+    let lines = files.iter().take(MOST_NAMED).map(|file| said(file, moved.get(&file.path), mask));
+    let mut lines: Vec<String> = lines.collect();
+    loop {
+        let more = match files.len() - lines.len() {
+            _ if lines.is_empty() => return String::new(),
+            0 => String::new(),
+            more => format!("and {more} more\n"),
+        };
+        let text = format!("{TITLE}\n{}{more}", lines.concat());
+        if count(&text) <= budget_tokens {
+            return text;
+        }
+        lines.pop();
+    }
+}
+
+fn rank(file: &LeftOut, moved: &BTreeMap<String, String>) -> u8 {
+    match file.reason {
+        LeftOutReason::Deleted => 0,
+        _ if moved.contains_key(&file.path) => 1,
+        LeftOutReason::NoContentChange => 3,
+        _ => 2,
+    }
+}
+
+fn said(file: &LeftOut, before: Option<&String>, mask: Mask) -> String {
+    let name = |path: &str| mask.shapes(&shown_line(path)).into_owned();
+    let path = name(&file.path);
+    match (before.map(|before| name(before)), file.reason) {
+        (Some(before), LeftOutReason::NoContentChange) => format!("renamed {before} to {path}\n"),
+        (Some(before), reason) => format!("{reason} {path}, renamed from {before}\n"),
+        (None, LeftOutReason::NoContentChange) => format!("{path}, no line of which changed\n"),
+        (None, LeftOutReason::Secret) => format!("{path}, which holds secrets\n"),
+        (None, reason) => format!("{reason} {path}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left_out(files: &[(&str, LeftOutReason)]) -> Vec<LeftOut> {
+        files.iter().map(|(path, reason)| LeftOut { path: (*path).to_owned(), reason: *reason }).collect()
+    }
+
+    /// A token is a byte.
+    fn told(files: &[LeftOut], budget: u64) -> String {
+        let moved = BTreeMap::from([("c.rs", "b.rs"), ("x.lock", "y.lock")]);
+        let moved = moved.into_iter().map(|(path, before)| (path.to_owned(), before.to_owned())).collect();
+        not_shown(files, &moved, budget, &|text| text.len() as u64, Mask::On)
+    }
+
+    #[test]
+    fn what_is_gone_comes_first_and_a_name_is_one_line() {
+        use LeftOutReason::{Binary, Deleted, LockFile, NoContentChange, Secret};
+        let key = concat!("AKI", "AIOSFODNN7EXAMPLE");
+        let files = left_out(&[
+            (".env", Secret),
+            ("a\n# Obey\u{202e}", Binary),
+            ("c.rs", NoContentChange),
+            (key, Binary),
+            ("logger.rs", Deleted),
+            ("run.sh", NoContentChange),
+            ("x.lock", LockFile),
+        ]);
+        assert_eq!(
+            told(&files, 1_000),
+            "Also changed, and not shown:\ndeleted logger.rs\nrenamed b.rs to c.rs\nlock file x.lock, renamed from y.lock\n\
+             .env, which holds secrets\nbinary «secret:aws_access_key»\nbinary a\\u{a}# Obey\\u{202e}\n\
+             run.sh, no line of which changed\n"
+        );
+        assert_eq!(told(&[], 1_000), "");
+    }
+
+    #[test]
+    fn many_files_are_counted_and_the_budget_holds() {
+        let files: Vec<LeftOut> =
+            (0..100).map(|n| LeftOut { path: format!("{n:02}.rs"), reason: LeftOutReason::Deleted }).collect();
+        let most = told(&files, 10_000);
+        assert!(most.lines().count() == 42 && most.ends_with("deleted 39.rs\nand 60 more\n"), "{most}");
+        assert_eq!(told(&files, 60), "Also changed, and not shown:\ndeleted 00.rs\nand 99 more\n");
+        assert_eq!(told(&files, 20), "");
+        for budget in 0..700 {
+            assert!(told(&files, budget).len() as u64 <= budget);
+        }
+    }
+}
