@@ -193,9 +193,10 @@ fn put_together(
     };
     let paths = named.paths().collect();
     let filtered: RefCell<BTreeMap<Filter, u32>> = RefCell::default();
-    let wanted = |path: &str| match options.file_filter(path) {
-        Some(by) => (*filtered.borrow_mut().entry(by).or_default() += 1, false).1,
-        None => true,
+    let wanted = |path: &str| {
+        let by = options.file_filter(path);
+        by.into_iter().for_each(|by| *filtered.borrow_mut().entry(by).or_default() += 1);
+        by.is_none()
     };
     let sources = Sources {
         files: &files,
@@ -410,7 +411,7 @@ pub fn pieces(ranked: &[RankedFile], weights: &Weights, declared: Declared<'_>, 
         let mut reasons: HashMap<&str, Arc<Because>> = HashMap::new();
         let worth = file.probability.powf(weights.calibration.confidence);
         let most_share = file.passages.iter().map(|passage| passage.share).fold(f32::MIN_POSITIVE, f32::max);
-        let (texts, places) = (&file.told.texts, &file.document.passages);
+        let (texts, places, is_test) = (&file.told.texts, &file.document.passages, is_test_path(&file.path));
         for unit in units(places, &texts.tokens, texts, &declared(&file.path), most) {
             let first = places.partition_point(|place| place.end < unit.lines.start);
             let parts = file.passages.iter().enumerate().skip(first);
@@ -438,7 +439,6 @@ pub fn pieces(ranked: &[RankedFile], weights: &Weights, declared: Declared<'_>, 
             if !text.contains(char::is_alphanumeric) {
                 continue;
             }
-            let is_test = is_test_path(&file.path);
             pieces.push(Piece {
                 path: file.path.clone(),
                 lines: Some(unit.lines),

@@ -1,7 +1,7 @@
 //! What is told of the files that lead: their passages masked, counted and compressed, each found out once.
 //!
-//! Invariants: nothing that is told or kept holds a secret that [`Mask`] knows, or what a terminal obeys; what was kept is the same as what would
-//! be found out; a compressed file has as many lines as the file.
+//! Invariants: nothing that is told or kept holds a secret that [`Mask`] knows, or what a terminal obeys; what was kept
+//! is the same as what would be found out; a compressed file has as many lines as the file.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};

@@ -29,22 +29,9 @@ pub(super) fn take(
         taker.offer(at, room);
     }
     let for_named = taker.taken.used() + taker.left() / NAMED_PART;
-    let mut beyond = Vec::new();
-    for at in taker.by_score(Need::Named) {
-        match taker.taken.try_take(at, &pieces[at], prices[at], for_named) {
-            Err(Excluded::Contained) => taker.excluded.push((at, Excluded::Contained)),
-            Err(_) => beyond.push(at),
-            Ok(()) => {}
-        }
-    }
+    let mut beyond = taker.take_below(Need::Named, for_named);
     let for_types = taker.taken.used() + (taker.left() as f32 * TYPES_PART) as u32;
-    for at in taker.by_score(Need::Type) {
-        match taker.taken.try_take(at, &pieces[at], prices[at], for_types.min(room)) {
-            Err(Excluded::Contained) => taker.excluded.push((at, Excluded::Contained)),
-            Err(_) => beyond.push(at),
-            Ok(()) => {}
-        }
-    }
+    beyond.extend(taker.take_below(Need::Type, for_types.min(room)));
     beyond.extend(taker.of(Need::Worth));
     taker.by_worth(&beyond, cancelled)?;
     taker.fill();
@@ -80,6 +67,19 @@ impl Taker<'_> {
         let mut found = self.of(need);
         found.sort_by(|a, b| self.pieces[*b].score.total_cmp(&self.pieces[*a].score).then(a.cmp(b)));
         found
+    }
+
+    /// Takes what is needed so, the best first, up to `most`; returns what is beyond that.
+    fn take_below(&mut self, need: Need, most: u32) -> Vec<usize> {
+        let mut beyond = Vec::new();
+        for at in self.by_score(need) {
+            match self.taken.try_take(at, &self.pieces[at], self.prices[at], most) {
+                Err(Excluded::Contained) => self.excluded.push((at, Excluded::Contained)),
+                Err(_) => beyond.push(at),
+                Ok(()) => {}
+            }
+        }
+        beyond
     }
 
     /// Takes a piece where there is room for it below `most`.
