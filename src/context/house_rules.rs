@@ -9,7 +9,7 @@ use super::house_documents::{decisions, is_contributing};
 use super::links;
 use super::mask::Mask;
 use super::secret_files::is_secret_file;
-use super::text::{Text, fence, shown_line};
+use super::text::{Text, fence, most_that_fits, shown_line};
 use crate::domain::text::count;
 use crate::git::{EntryKind, Repo};
 
@@ -108,14 +108,7 @@ pub(super) fn beginning(
         let note = format!("({} left out.)\n", count(lines.len() - number, "more line"));
         quote(&lines.get(..number).unwrap_or_default().join("\n"), &note)
     };
-    let (mut fitting, mut too_many) = (0, lines.len());
-    while fitting + 1 < too_many {
-        let middle = fitting + (too_many - fitting) / 2;
-        match fits(&first(middle)) {
-            true => fitting = middle,
-            false => too_many = middle,
-        }
-    }
+    let fitting = most_that_fits(0, lines.len(), |number| fits(&first(number)));
     match fitting {
         0 => of_line(lines.first()?, lines.len() - 1, quote, fits),
         fitting => Some(first(fitting)),
@@ -142,15 +135,7 @@ fn of_line(
     while too_long < line.len() && fits(&cut(too_long)) {
         too_long *= 2;
     }
-    let mut fitting = too_long / 2;
-    too_long = too_long.min(line.len());
-    while fitting + 1 < too_long {
-        let middle = fitting + (too_long - fitting) / 2;
-        match fits(&cut(middle)) {
-            true => fitting = middle,
-            false => too_long = middle,
-        }
-    }
+    let fitting = most_that_fits(too_long / 2, too_long.min(line.len()), |length| fits(&cut(length)));
     (fitting >= LEAST_OF_LINE).then(|| cut(fitting))
 }
 

@@ -16,6 +16,7 @@ use super::retrieve::task::{Given, GivenHunk, old_lines};
 use super::retrieve::told::Texts;
 use super::surroundings::piece;
 use super::telling::Telling;
+use super::text::most_that_fits;
 use crate::domain::LineRange;
 use crate::git::Hunk;
 
@@ -163,15 +164,7 @@ impl Changed {
             lines.sort_unstable();
             self.runs(&lines)
         };
-        let (mut fitting, mut too_many) = (0, order.len() + 1);
-        while fitting + 1 < too_many {
-            let middle = fitting + (too_many - fitting) / 2;
-            match price(&first(middle)) <= most {
-                true => fitting = middle,
-                false => too_many = middle,
-            }
-        }
-        first(fitting)
+        first(most_that_fits(0, order.len() + 1, |number| price(&first(number)) <= most))
     }
 
     fn runs(&self, lines: &[u32]) -> Vec<Run> {

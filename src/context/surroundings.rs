@@ -31,6 +31,7 @@ use super::secret_files::is_secret_file;
 use super::skeleton::{Documents, skeleton};
 use super::squeeze::{LIKELY, is_tight, squeeze};
 use super::telling::{Place, Telling};
+use super::text::most_that_fits;
 use super::tokens;
 use super::units::{most_tokens, units};
 use crate::domain::text::one_line;
@@ -323,14 +324,7 @@ fn task_piece(text: &str, most: u32, count: Count<'_>) -> Piece {
         true => text.to_owned(),
         false => format!("{}({} more lines of the task)\n", lines[..number].concat(), lines.len() - number),
     };
-    let (mut fitting, mut too_many) = (0, lines.len() + 1);
-    while fitting + 1 < too_many {
-        let middle = fitting + (too_many - fitting) / 2;
-        match count(&first(middle)) as u32 <= most {
-            true => fitting = middle,
-            false => too_many = middle,
-        }
-    }
+    let fitting = most_that_fits(0, lines.len() + 1, |number| count(&first(number)) as u32 <= most);
     let text = if fitting > 0 { first(fitting) } else { beginning(text, most, count) };
     piece(SectionKind::Task, Need::Must, text, "the task")
 }

@@ -101,6 +101,18 @@ pub fn shown_line(line: &str) -> String {
     }
 }
 
+/// The greatest number below `too_many` that fits, where each below one that fits does too; `fitting` is known to.
+pub fn most_that_fits(mut fitting: usize, mut too_many: usize, fits: impl Fn(usize) -> bool) -> usize {
+    while fitting + 1 < too_many {
+        let middle = fitting + (too_many - fitting) / 2;
+        match fits(middle) {
+            true => fitting = middle,
+            false => too_many = middle,
+        }
+    }
+    fitting
+}
+
 /// Some lines of a text whose first line is `first`; fewer where it has not got them.
 pub fn lines_of(text: &str, first: u32, wanted: LineRange) -> &str {
     let mut starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
