@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::chunk::chunks;
+use super::chunk::syntax;
 use super::house_documents::house_documents;
 use super::imports::Tree;
 use super::library::{Library, code_of, content, own};
-use super::pack::{Because, Need, Packed, Piece, SectionKind, pack};
+use super::pack::{Because, Need, Packed, Piece, Section, SectionKind, pack};
 use super::past::Known;
 use super::retrieve::history::Touch;
 use super::retrieve::paths::is_code;
@@ -30,13 +30,14 @@ use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, SourceFile, Sources, rank, reweigh};
 use super::skeleton::{Documents, skeleton};
+use super::squeeze::packed;
 use super::surroundings::{HISTORY, is_likely, pieces};
 use super::telling::Telling;
 use super::tokens::{Encoding, count};
 use super::units::most_tokens;
 use crate::domain::LineRange;
 use crate::git::{GitError, PastChange, PastKind, Repo};
-use crate::provider::builtin::language::Language;
+use crate::provider::builtin::source::Parsers;
 
 /// Files of code that a commit modifies, to be a case.
 const FILES: std::ops::RangeInclusive<usize> = 2..=15;
@@ -149,9 +150,27 @@ pub fn evaluate(
         };
         let named = HashSet::new();
         let (files, history, before) = (files.as_slice(), &known.history, before.as_slice());
-        let sources = Sources { files, history, before, told: &told, named: &named, wanted: &|_| true };
-        let module = repo.file_at(parent, "go.mod")?.map(|text| go_module(&text)).unwrap_or_default();
-        let sent_whole = pack(&whole_files(repo, &case.task, files, &module), u32::MAX, &tokens);
+        let module = repo.file_at(parent, "go.mod")?.and_then(|text| Tree::go_module(&text));
+        let tree = Tree::of(listing.entries.iter().map(|entry| entry.path.as_str()), module.as_deref());
+        let imports = |paths: &[&str]| -> Vec<Vec<String>> {
+            let place = |path: &&str| {
+                let at = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
+                Some(((*path).to_owned(), files.get(at)?.blob.clone()))
+            };
+            telling.prepare(&paths.iter().filter_map(place).collect::<Vec<_>>(), &|| false);
+            let of = |path: &&str| match place(path) {
+                Some((path, blob)) => tree.imported(&path, &telling.imports(&path, &blob)),
+                None => {
+                    let text =
+                        case.task.given.iter().filter(|given| given.path == *path).map(added).collect::<String>();
+                    tree.imported(path, &syntax(&mut Parsers::default(), path, &text).imports)
+                }
+            };
+            paths.iter().map(of).collect()
+        };
+        let sources =
+            Sources { files, history, before, told: &told, named: &named, wanted: &|_| true, imports: &imports };
+        let sent_whole = pack(&whole_files(repo, &case.task, files, &imports), u32::MAX, &tokens);
         let diff_tokens = tokens(&diff(repo, &case.task, files)) as f64;
         let declared = |path: &str| {
             let at = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok();
@@ -164,7 +183,7 @@ pub fn evaluate(
             let documents = Documents { all: &documents, loaded: &[] };
             let mut all = skeleton(&tree_files, documents, &given, budget, &tokens);
             all.extend(pieces(ranked, weights, &declared, most_tokens(budget)).into_iter().filter(is_likely));
-            pack(&all, budget, &tokens)
+            packed(all, ranked, &telling, (budget, &tokens), &|| false).unwrap_or_default()
         };
         let leading = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
         let places = leading.iter().map(|file| (file.path.clone(), file.blob.clone()));
@@ -194,25 +213,24 @@ pub fn evaluate(
 }
 
 /// The given files, and the files that they import directly, each in one piece.
-fn whole_files(repo: &Repo, task: &Task, files: &[SourceFile], module: &str) -> Vec<Piece> {
-    let tree = Tree::of(files.iter().map(|file| file.path.as_str()), Some(module).filter(|module| !module.is_empty()));
-    let mut sent: BTreeMap<&str, String> = BTreeMap::new();
-    let mut imported: Vec<&str> = Vec::new();
-    for given in &task.given {
-        let text = text_of(repo, files, &given.path).unwrap_or_else(|| {
-            given.hunks.iter().flat_map(|hunk| &hunk.added).flat_map(|line| [line.as_str(), "\n"]).collect()
-        });
-        let found = chunks(&given.path, &text, Language::detect(&given.path, text.as_bytes()));
-        imported.extend(found.first().map(|first| tree.imported(&given.path, &first.imports)).unwrap_or_default());
-        sent.insert(&given.path, text);
-    }
-    for path in imported {
-        if let Some(text) = text_of(repo, files, path) {
+fn whole_files(
+    repo: &Repo,
+    task: &Task,
+    files: &[SourceFile],
+    imports: &dyn Fn(&[&str]) -> Vec<Vec<String>>,
+) -> Vec<Piece> {
+    let text = |given: &Given| {
+        let text = text_of(repo, files, &given.path).unwrap_or_else(|| added(given));
+        (given.path.clone(), text)
+    };
+    let mut sent: BTreeMap<String, String> = task.given.iter().map(text).collect();
+    for path in imports(&task.paths().collect::<Vec<_>>()).into_iter().flatten() {
+        if let Some(text) = text_of(repo, files, &path) {
             sent.entry(path).or_insert(text);
         }
     }
-    let piece = |(path, text): (&str, String)| Piece {
-        path: path.to_owned(),
+    let piece = |(path, text): (String, String)| Piece {
+        path,
         lines: Some(LineRange::new(1, text.lines().count().max(1) as u32)),
         kind: SectionKind::Window,
         text: text.into(),
@@ -251,11 +269,9 @@ fn text_of(repo: &Repo, files: &[SourceFile], path: &str) -> Option<String> {
     content(repo, &files.get(at)?.blob).ok().flatten()
 }
 
-/// What a `go.mod` calls its module.
-fn go_module(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    let name = text.lines().find_map(|line| line.trim().strip_prefix("module "));
-    name.map(|name| name.trim().trim_matches('"').to_owned()).unwrap_or_default()
+/// The lines that a file is given.
+fn added(given: &Given) -> String {
+    given.hunks.iter().flat_map(|hunk| &hunk.added).flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
 struct Case {
@@ -314,11 +330,24 @@ fn changed(file: &Given, lines: u32) -> HashSet<u32> {
     places.flat_map(of).filter(|line| (1..=lines).contains(line)).collect()
 }
 
+/// Whether a section has a line as it is in the file, but for its indentation: compressed ones may be empty.
+fn is_in(section: &Section, line: u32, known: Option<&RankedFile>) -> bool {
+    /// Those of the title and of the fence.
+    const ABOVE: u32 = 2;
+    let Some(lines) = section.lines.filter(|lines| (lines.start..=lines.end).contains(&line)) else { return false };
+    let Some(known) = known else { return true };
+    let texts = &known.told.texts;
+    let (place, _) = texts.lines(&known.document.passages, LineRange::new(line, line));
+    let own = texts.all.get(place).unwrap_or_default();
+    let said = section.text.lines().nth((ABOVE + line - lines.start) as usize);
+    said.is_some_and(|said| said.trim() == own.trim())
+}
+
 impl Measured {
     fn add(&mut self, hidden: &[Given], ranked: &[RankedFile], packed: &Packed) {
-        let mut sent: HashMap<&str, Vec<LineRange>> = HashMap::new();
-        for section in &packed.sections {
-            sent.entry(&section.path).or_default().extend(section.lines);
+        let mut sent: HashMap<&str, Vec<&Section>> = HashMap::new();
+        for section in packed.sections.iter().filter(|section| section.lines.is_some()) {
+            sent.entry(&section.path).or_default().push(section);
         }
         let (mut files, mut lines, mut all_lines) = (0usize, 0usize, 0usize);
         for file in hidden {
@@ -327,7 +356,7 @@ impl Measured {
             all_lines += changed.len();
             let Some(sent) = sent.get(file.path.as_str()) else { continue };
             files += 1;
-            let is_sent = |line: &&u32| sent.iter().any(|range| (range.start..=range.end).contains(*line));
+            let is_sent = |line: &&u32| sent.iter().any(|section| is_in(section, **line, known));
             lines += changed.iter().filter(is_sent).count();
         }
         let is_hidden = |ranked: &RankedFile| hidden.iter().any(|file| file.path == ranked.path);

@@ -33,17 +33,14 @@ impl<'a> Tree<'a> {
             folders: HashMap::new(),
             module,
         };
+        let mut seen: HashSet<&str> = HashSet::new();
         for path in paths {
             tree.paths.insert(path);
             tree.by_name.entry(name(path)).or_default().push(path);
             tree.by_folder.entry(folder(path)).or_default().push(path);
             let mut around = folder(path);
-            while !around.is_empty() {
-                let known = tree.folders.entry(name(around)).or_default();
-                match known.contains(&around) {
-                    true => break,
-                    false => known.push(around),
-                }
+            while !around.is_empty() && seen.insert(around) {
+                tree.folders.entry(name(around)).or_default().push(around);
                 around = folder(around);
             }
         }
@@ -51,12 +48,19 @@ impl<'a> Tree<'a> {
     }
 
     /// The files that `imports` of the file at `path` lead to, by path; itself not among them.
-    pub fn imported(&self, path: &str, imports: &[String]) -> Vec<&'a str> {
+    pub fn imported(&self, path: &str, imports: &[String]) -> Vec<String> {
         let mut found: Vec<&str> = imports.iter().flat_map(|import| self.resolve(path, import)).collect();
         found.retain(|other| *other != path);
         found.sort_unstable();
         found.dedup();
-        found
+        found.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The name that the text of a `go.mod` gives its module.
+    pub fn go_module(text: &[u8]) -> Option<String> {
+        let text = String::from_utf8_lossy(text);
+        let name = text.lines().find_map(|line| line.trim().strip_prefix("module "))?;
+        Some(name.trim().trim_matches('"').to_owned())
     }
 
     fn resolve(&self, path: &str, import: &str) -> Vec<&'a str> {

@@ -29,6 +29,7 @@ mod past;
 mod remarks;
 mod rest;
 pub mod retrieve;
+mod score;
 mod secret_files;
 mod shelf;
 mod skeleton;

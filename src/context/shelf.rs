@@ -70,7 +70,7 @@ struct Row {
 /// Records of one sort.
 #[derive(Debug, Default)]
 pub struct Shelf {
-    /// Nothing is kept without one.
+    /// Without one what is kept is gone with the shelf.
     folder: Option<PathBuf>,
     sort: &'static str,
     most_bytes: u64,
@@ -122,10 +122,10 @@ impl Shelf {
         Some(bytes)
     }
 
-    /// Keeps a record, to be written by [`Shelf::close`]; none for which there is no room beside the other new ones.
+    /// Keeps a record, to be written by [`Shelf::close`] where there is a folder; none for which there is no room beside the other new ones.
     pub fn put(&self, key: Key, bytes: Vec<u8>) {
         let with_it = self.new_bytes.get() + bytes.len() as u64;
-        if self.folder.is_some() && with_it <= self.most_bytes {
+        if with_it <= self.most_bytes {
             self.new_bytes.set(with_it);
             self.new.borrow_mut().insert(key, bytes);
         }

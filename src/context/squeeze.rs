@@ -5,21 +5,45 @@
 use std::collections::HashMap;
 
 use super::compress::Strength;
-use super::pack::{Excluded, LeftAway, Need, Packed, Piece, Said};
+use super::pack::{Count, Excluded, LeftAway, Need, Packed, Piece, Said, pack_unless};
 use super::retrieve::RankedFile;
+use super::score;
 use super::telling::Telling;
 use crate::domain::LineRange;
 
 /// From here on a budget is as good as used up.
 const FULL: f32 = 0.95;
-/// What has this score is likely to matter: it is a reason to compress, and keeps its body.
-pub const LIKELY: f32 = 0.3;
-/// Files below this score are not compressed: they are not sent anyway.
-const WORTH_SQUEEZING: f32 = 0.02;
+/// Files below this score are not compressed, and nothing is for their sake: a probability of 0.02.
+const WORTH_SQUEEZING: f32 = 0.47;
 
-/// Whether code that is likely to matter did not fit. Nothing else can be compressed.
-pub fn is_tight(packed: &Packed) -> bool {
-    let is_missed = |left: &LeftAway| left.lines.is_some() && left.reason == Excluded::Budget && left.score >= LIKELY;
+/// Packs, and while the budget is as good as used up and code is left out, compresses and packs again. `None` once it is
+/// cancelled.
+pub fn packed(
+    mut pieces: Vec<Piece>,
+    ranked: &[RankedFile],
+    telling: &Telling<'_>,
+    (budget, count): (u32, Count<'_>),
+    cancelled: &dyn Fn() -> bool,
+) -> Option<Packed> {
+    let mut packed = pack_unless(cancelled, &pieces, budget, count)?;
+    for strength in Strength::ALL {
+        if !is_tight(&packed, *strength) {
+            break;
+        }
+        squeeze(&mut pieces, ranked, *strength, telling, cancelled);
+        let shorter = pack_unless(cancelled, &pieces, budget, count)?;
+        packed = Packed { compression: Some(*strength), ..shorter };
+    }
+    Some(packed)
+}
+
+/// Whether code did not fit for whose sake others are compressed so.
+fn is_tight(packed: &Packed, strength: Strength) -> bool {
+    let least = match strength {
+        Strength::Light | Strength::Medium => WORTH_SQUEEZING,
+        Strength::Strong => score::LIKELY,
+    };
+    let is_missed = |left: &LeftAway| left.lines.is_some() && left.reason == Excluded::Budget && left.score >= least;
     packed.utilization() > FULL && packed.left_out.iter().any(is_missed)
 }
 
@@ -42,7 +66,7 @@ pub fn squeeze(
         if numbers.iter().filter(|at| !is_fixed(at)).all(|at| pieces[*at].score < WORTH_SQUEEZING) {
             return None;
         }
-        let is_needed = |at: &&usize| is_fixed(at) || pieces[**at].score >= LIKELY;
+        let is_needed = |at: &&usize| is_fixed(at) || pieces[**at].score >= score::LIKELY;
         Some(numbers.iter().filter(is_needed).filter_map(|at| pieces[*at].lines).collect())
     };
     let files: Vec<(&RankedFile, Vec<LineRange>)> =
@@ -119,23 +143,26 @@ pub fn third() -> u32 {
 ";
 
     #[rstest]
-    #[case::code_that_matters(Some((1, 8)), 0.4, Excluded::Budget, 990, true)]
-    #[case::code_that_hardly_does(Some((1, 8)), 0.2, Excluded::Budget, 990, false)]
-    #[case::an_overview(None, 1.0, Excluded::Budget, 990, false)]
-    #[case::in_another_section(Some((1, 8)), 0.4, Excluded::Contained, 990, false)]
-    #[case::room_is_left(Some((1, 8)), 0.4, Excluded::Budget, 900, false)]
-    fn what_is_missed_is_code_that_matters(
+    #[case::code_that_matters(Some((1, 8)), 0.8, Excluded::Budget, 990, &[Strength::Light, Strength::Medium, Strength::Strong])]
+    #[case::code_that_may(Some((1, 8)), 0.6, Excluded::Budget, 990, &[Strength::Light, Strength::Medium])]
+    #[case::code_that_hardly_does(Some((1, 8)), 0.4, Excluded::Budget, 990, &[])]
+    #[case::an_overview(None, 1.0, Excluded::Budget, 990, &[])]
+    #[case::in_another_section(Some((1, 8)), 0.8, Excluded::Contained, 990, &[])]
+    #[case::room_is_left(Some((1, 8)), 0.8, Excluded::Budget, 950, &[])]
+    fn bodies_are_taken_away_for_code_that_matters_and_comments_for_any(
         #[case] lines: Option<(u32, u32)>,
         #[case] score: f32,
         #[case] reason: Excluded,
         #[case] total_tokens: u32,
-        #[case] expected: bool,
+        #[case] expected: &[Strength],
     ) {
         let lines = lines.map(|(start, end)| LineRange::new(start, end));
         let kind = SectionKind::Window;
         let left = LeftAway { path: String::new(), lines, kind, tokens: 100, score, reason };
         let packed = Packed { left_out: vec![left], total_tokens, budget: 1_000, ..Packed::default() };
-        assert_eq!(is_tight(&packed), expected);
+        let found: Vec<Strength> =
+            Strength::ALL.iter().copied().filter(|strength| is_tight(&packed, *strength)).collect();
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -11,14 +11,14 @@ use std::sync::{Arc, LazyLock};
 use ignore::gitignore::Gitignore;
 
 use super::candidates::choose;
-use super::compress::Strength;
 use super::covered::Reports;
 use super::house_documents::house_documents;
+use super::imports::Tree;
 use super::index::{Index, Reach};
 use super::library::{Library, code_of, own};
 use super::meaning::Meaning;
 use super::named::{self, Mentions};
-use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack_unless};
+use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files};
 use super::past::Known;
 use super::remarks::{Declared, tell_coverage, tell_last_change, tell_parts, untested, untested_piece};
 use super::rest::{looked_at, rests};
@@ -27,9 +27,10 @@ use super::retrieve::task::{Focus, Task};
 use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, reweigh};
+use super::score;
 use super::secret_files::is_secret_file;
 use super::skeleton::{Documents, skeleton};
-use super::squeeze::{LIKELY, is_tight, squeeze};
+use super::squeeze::packed;
 use super::telling::{Place, Telling};
 use super::text::most_that_fits;
 use super::tokens;
@@ -47,11 +48,6 @@ const MAX_FOCUS: u32 = 2_000;
 const FOCUS_PART: u32 = 8;
 /// The changed functions that no test reaches may take a sixteenth of it.
 const UNTESTED_PART: u32 = 16;
-/// A file, and a passage of it, above this score is as good as certain to belong to the change.
-const CERTAIN: f32 = 0.9;
-/// Code below this score is never sent, whatever room is left. From 0.005 on, files that belong to a change get lost, see
-/// docs/retrieval.md.
-const LEAST_SCORE: f32 = 0.003;
 /// The task's text may take a quarter of the budget: it is known to whoever asks.
 pub const TASK_PART: u32 = 4;
 
@@ -199,6 +195,16 @@ fn put_together(
         by.into_iter().for_each(|by| *filtered.borrow_mut().entry(by).or_default() += 1);
         by.is_none()
     };
+    let module = repo.file_at(tree, "go.mod")?.and_then(|text| Tree::go_module(&text));
+    let paths_of = Tree::of(listing.entries.iter().map(|entry| entry.path.as_str()), module.as_deref());
+    let imports = |paths: &[&str]| -> Vec<Vec<String>> {
+        telling.prepare(&paths.iter().filter_map(|path| place(path)).collect::<Vec<_>>(), cancelled);
+        let of = |path: &&str| match place(path).filter(|_| !cancelled()) {
+            Some((path, blob)) => paths_of.imported(&path, &telling.imports(&path, &blob)),
+            None => Vec::new(),
+        };
+        paths.iter().map(of).collect()
+    };
     let sources = Sources {
         files: &files,
         history: &known.history,
@@ -206,6 +212,7 @@ fn put_together(
         told: &told,
         named: &paths,
         wanted: &wanted,
+        imports: &imports,
     };
     let mut ranked = rank(&task, &sources, weights, &mut library.vocabulary);
     if unread > 0 {
@@ -245,7 +252,8 @@ fn put_together(
     let documents = Documents { all: &documents, loaded: documents_told };
     all.extend(skeleton(&tree_files, documents, &changed, budget, count));
     // Of the others nothing is sent.
-    let may_be_sent = |file: &&RankedFile| file.probability >= LEAST_SCORE || named.files.contains(&file.path);
+    let may_be_sent =
+        |file: &&RankedFile| score::of(file.probability) >= score::LEAST || named.files.contains(&file.path);
     let sent: HashMap<&str, Place> =
         ranked.iter().filter(may_be_sent).filter_map(|file| Some((file.path.as_str(), place(&file.path)?))).collect();
     telling.prepare(&sent.values().cloned().collect::<Vec<_>>(), cancelled);
@@ -265,17 +273,10 @@ fn put_together(
     code.extend(declarations);
     types(&mut code, &ranked);
     all.extend(code);
-    all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, library)));
-    let pack = |all: &[Piece]| pack_unless(cancelled, all, budget, count);
-    let Some(mut packed) = pack(&all) else { return Ok(None) };
-    for strength in Strength::ALL {
-        if !is_tight(&packed) {
-            break;
-        }
-        squeeze(&mut all, &ranked, *strength, telling, cancelled);
-        let Some(shorter) = pack(&all) else { return Ok(None) };
-        packed = Packed { compression: Some(*strength), ..shorter };
-    }
+    all.extend(
+        ranked.iter().filter(|file| score::of(file.probability) >= score::LIKELY).map(|file| summary(file, library)),
+    );
+    let Some(mut packed) = packed(all, &ranked, telling, (budget, count), cancelled) else { return Ok(None) };
     let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
     tell_parts(&mut packed, &declared);
     let sent = packed.sections.iter().map(|section| section.path.as_str());
@@ -392,7 +393,7 @@ fn summary(file: &RankedFile, library: &Library) -> Piece {
     names.truncate(MAX_NAMES);
     let text = format!("{} lines, {tokens} tokens; declares {}\n", file.document.lines(), names.join(", "));
     let mut piece = piece(SectionKind::Summary, Need::Filler, text, "what does not fit, in short");
-    (piece.path, piece.score) = (file.path.clone(), file.probability);
+    (piece.path, piece.score) = (file.path.clone(), score::of(file.probability));
     piece
 }
 
@@ -440,7 +441,7 @@ pub fn pieces(ranked: &[RankedFile], weights: &Weights, declared: Declared<'_>, 
                 text,
                 tokens: Some(tokens),
                 need: Need::Worth,
-                score: file.probability * part,
+                score: score::of(file.probability * part),
                 worth: worth * share,
                 first: worth * weights.first * part.sqrt(),
                 because: Arc::clone(because),
@@ -532,12 +533,12 @@ fn passage_reason(factors: &PassageFactors, weights: &Weights) -> &'static str {
 
 /// Whether a piece may be sent, for all that is known of it.
 pub fn is_likely(piece: &Piece) -> bool {
-    piece.need != Need::Worth || piece.score >= LEAST_SCORE
+    piece.need != Need::Worth || piece.score >= score::LEAST
 }
 
 /// Of each file that is as good as certain, the best passage must be there.
 fn certain(pieces: &mut [Piece]) {
-    for at in best_of_files(pieces, &|piece| piece.score > CERTAIN) {
+    for at in best_of_files(pieces, &|piece| piece.score > score::CERTAIN) {
         pieces[at].need = Need::Must;
     }
 }

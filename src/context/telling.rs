@@ -11,7 +11,7 @@ use std::slice;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use super::chunk::{ChunkKind, Declaration, declarations};
+use super::chunk::{ChunkKind, Declaration, Syntax, syntax};
 use super::compress::{Strength, compress};
 use super::index::Index;
 use super::library::content;
@@ -30,15 +30,13 @@ use crate::provider::builtin::source::Parsers;
 /// Bytes of kept texts: those of a few thousand files, each in up to four strengths.
 const MOST_KEPT: u64 = 96 << 20;
 /// To be raised with any change of masks, of what is compressed how, and of what a record holds.
-const VERSION: &str = "3";
+const VERSION: &str = "4";
 
 /// So many files are worked on before it is looked whether anybody waits.
 const AT_ONCE: usize = 16;
 
 /// A file: its path and its blob.
 pub type Place = (String, String);
-/// What files declare.
-type Declared = HashMap<Place, Arc<[Declaration]>>;
 
 /// Finds out what is told.
 pub struct Telling<'a> {
@@ -46,25 +44,25 @@ pub struct Telling<'a> {
     encoding: Encoding,
     kept: Shelf,
     index: Option<&'a Index>,
-    declared: RefCell<Declared>,
+    read: RefCell<HashMap<Place, Syntax>>,
     /// What another thread finds out meanwhile.
     expected: Cell<Option<Expected>>,
 }
 
-/// Files, and what they declare.
+/// Files, and what they say.
 struct Expected {
     places: Vec<Place>,
-    found: JoinHandle<Vec<Vec<Declaration>>>,
+    found: JoinHandle<Vec<Syntax>>,
 }
 
 impl<'a> Telling<'a> {
     /// With what is kept in a folder.
     pub fn open(repo: &'a Repo, encoding: Encoding, folder: Option<&Path>) -> Self {
         let kept = Shelf::open(folder, "texts", MOST_KEPT);
-        Self { repo, encoding, kept, index: None, declared: RefCell::default(), expected: Cell::default() }
+        Self { repo, encoding, kept, index: None, read: RefCell::default(), expected: Cell::default() }
     }
 
-    /// What files declare is told by an index where it has them.
+    /// What files declare and import is told by an index where it has them.
     pub fn with_index(self, index: Option<&'a Index>) -> Self {
         Self { index, ..self }
     }
@@ -101,13 +99,22 @@ impl<'a> Telling<'a> {
 
     /// What a file declares, by its syntax tree; no name holds a secret.
     pub fn declarations(&self, path: &str, blob: &str) -> Arc<[Declaration]> {
-        let place = (path.to_owned(), blob.to_owned());
-        self.prepare(slice::from_ref(&place), &|| false);
-        self.declared.borrow().get(&place).cloned().unwrap_or_default()
+        self.syntax(path, blob).declared
     }
 
-    /// Finds out what files declare, on several threads; some of them once it is cancelled. Of a file that git does not
-    /// have it is nothing.
+    /// What a file imports, as written.
+    pub fn imports(&self, path: &str, blob: &str) -> Arc<[String]> {
+        self.syntax(path, blob).imports
+    }
+
+    fn syntax(&self, path: &str, blob: &str) -> Syntax {
+        let place = (path.to_owned(), blob.to_owned());
+        self.prepare(slice::from_ref(&place), &|| false);
+        self.read.borrow().get(&place).cloned().unwrap_or_default()
+    }
+
+    /// Finds out what files declare and import, on several threads; some of them once it is cancelled. Of a file that git
+    /// does not have it is nothing.
     pub fn prepare(&self, places: &[Place], cancelled: &dyn Fn() -> bool) {
         let unknown = self.unknown(places);
         if let Some(expected) = self.expected.take() {
@@ -121,13 +128,13 @@ impl<'a> Telling<'a> {
                 return;
             }
             let texts = self.texts(places);
-            let find = |parsers: &mut Parsers, (path, text): &(String, String)| declared(parsers, path, text);
+            let find = |parsers: &mut Parsers, (path, text): &(String, String)| read(parsers, path, text);
             let found = threads::each(&texts, Parsers::default, find);
             self.keep(places, found);
         }
     }
 
-    /// Lets another thread find out what files declare, while this one does something else.
+    /// Lets another thread find out what files declare and import, while this one does something else.
     pub fn expect(&self, places: &[Place]) {
         let places = self.unknown(places);
         if places.is_empty() {
@@ -136,25 +143,25 @@ impl<'a> Telling<'a> {
         let texts = self.texts(&places);
         let find = move || {
             let mut parsers = Parsers::default();
-            texts.iter().map(|(path, text)| declared(&mut parsers, path, text)).collect()
+            texts.iter().map(|(path, text)| read(&mut parsers, path, text)).collect()
         };
         // Without a thread they are found out when they are asked for.
-        let found = thread::Builder::new().name("declarations".to_owned()).spawn(find);
+        let found = thread::Builder::new().name("syntax".to_owned()).spawn(find);
         self.expected.set(found.ok().map(|found| Expected { places, found }));
     }
 
-    /// Those of some files of which is not known what they declare, each once.
+    /// Those of some files of which is not known what they say, each once.
     fn unknown(&self, places: &[Place]) -> Vec<Place> {
-        let mut declared = self.declared.borrow_mut();
+        let mut read = self.read.borrow_mut();
         let mut unknown: Vec<Place> = Vec::new();
         let mut seen: HashSet<&Place> = HashSet::new();
         for place in places.iter().filter(|place| seen.insert(place)) {
-            if declared.contains_key(place) {
+            if read.contains_key(place) {
                 continue;
             }
-            let kept = || self.kept.get(self.declarations_key(place)).and_then(|bytes| unpack_declarations(&bytes));
+            let kept = || self.kept.get(self.syntax_key(place)).and_then(|bytes| unpack_syntax(&bytes));
             match self.indexed(place).or_else(kept) {
-                Some(found) => drop(declared.insert(place.clone(), found.into())),
+                Some(found) => drop(read.insert(place.clone(), found)),
                 None => unknown.push(place.clone()),
             }
         }
@@ -162,13 +169,13 @@ impl<'a> Telling<'a> {
     }
 
     /// What the index knows of a file; a damaged one knows nothing, and is rebuilt by whoever refreshes it.
-    fn indexed(&self, (path, blob): &Place) -> Option<Vec<Declaration>> {
-        let found = self.index?.declarations(path, blob);
+    fn indexed(&self, (path, blob): &Place) -> Option<Syntax> {
+        let found = self.index?.syntax(path, blob);
         found.inspect_err(|error| tracing::warn!("the index is of no use: {error}")).ok()?.map(masked)
     }
 
-    fn declarations_key(&self, (path, blob): &Place) -> Key {
-        self.key(path, blob, &["declarations"])
+    fn syntax_key(&self, (path, blob): &Place) -> Key {
+        self.key(path, blob, &["syntax"])
     }
 
     /// The paths and texts of files.
@@ -184,13 +191,13 @@ impl<'a> Telling<'a> {
         }
     }
 
-    fn keep(&self, places: &[Place], found: Vec<Vec<Declaration>>) {
+    fn keep(&self, places: &[Place], found: Vec<Syntax>) {
         for (place, found) in places.iter().zip(found) {
             // What git does not have may come.
             if self.repo.blob_size(&place.1).is_ok() {
-                self.kept.put(self.declarations_key(place), pack_declarations(&found));
+                self.kept.put(self.syntax_key(place), pack_syntax(&found));
             }
-            self.declared.borrow_mut().insert(place.clone(), found.into());
+            self.read.borrow_mut().insert(place.clone(), found);
         }
     }
 
@@ -242,23 +249,25 @@ impl<'a> Telling<'a> {
     }
 }
 
-fn declared(parsers: &mut Parsers, path: &str, text: &str) -> Vec<Declaration> {
-    masked(declarations(parsers, path, text))
+fn read(parsers: &mut Parsers, path: &str, text: &str) -> Syntax {
+    masked(syntax(parsers, path, text))
 }
 
-/// Tests may be called by any text, and by what looks like a key.
-fn masked(mut found: Vec<Declaration>) -> Vec<Declaration> {
+/// Tests may be called by any text, and by what looks like a key; so may what is imported.
+fn masked(found: Syntax) -> Syntax {
     let names = |found: &Declaration| format!("{}\n{}\n", found.name, found.scope);
-    let all: String = found.iter().map(names).collect();
+    let mut all: String = found.declared.iter().map(names).collect();
+    found.imports.iter().for_each(|import| all.extend([import, "\n"]));
     if matches!(Mask::On.shapes(&all), Cow::Borrowed(_)) {
         return found;
     }
-    for declaration in &mut found {
-        for name in [&mut declaration.name, &mut declaration.scope] {
-            *name = Mask::On.shapes(name).into_owned();
-        }
+    let masked = |name: &String| Mask::On.shapes(name).into_owned();
+    let declaration =
+        |one: &Declaration| Declaration { name: masked(&one.name), scope: masked(&one.scope), ..one.clone() };
+    Syntax {
+        declared: found.declared.iter().map(declaration).collect(),
+        imports: found.imports.iter().map(masked).collect(),
     }
-    found
 }
 
 fn shortened(
@@ -308,10 +317,12 @@ fn unpack_told(bytes: &[u8]) -> Option<Told> {
     Some(Told { texts, tokens, types })
 }
 
-fn pack_declarations(declarations: &[Declaration]) -> Vec<u8> {
+fn pack_syntax(Syntax { declared, imports }: &Syntax) -> Vec<u8> {
     let mut writer = Writer::default();
-    writer.number(declarations.len() as u32);
-    for Declaration { kind, name, scope, lines, head } in declarations {
+    writer.number(imports.len() as u32);
+    imports.iter().for_each(|import| writer.text(import));
+    writer.number(declared.len() as u32);
+    for Declaration { kind, name, scope, lines, head } in declared.iter() {
         for text in [kind.word(), name, scope] {
             writer.text(text);
         }
@@ -322,13 +333,15 @@ fn pack_declarations(declarations: &[Declaration]) -> Vec<u8> {
     writer.finish()
 }
 
-fn unpack_declarations(bytes: &[u8]) -> Option<Vec<Declaration>> {
+fn unpack_syntax(bytes: &[u8]) -> Option<Syntax> {
     let mut reader = Reader(bytes);
+    let imports = (0..reader.count()?).map(|_| reader.text().map(str::to_owned)).collect::<Option<_>>()?;
     let declaration = |reader: &mut Reader<'_>| {
         let kind: ChunkKind = reader.text()?.parse().ok()?;
         let (name, scope) = (reader.text()?.to_owned(), reader.text()?.to_owned());
         let mut lines = || Some(LineRange::new(reader.number()?, reader.number()?));
         Some(Declaration { kind, name, scope, lines: lines()?, head: lines()? })
     };
-    (0..reader.count()?).map(|_| declaration(&mut reader)).collect()
+    let declared = (0..reader.count()?).map(|_| declaration(&mut reader)).collect::<Option<_>>()?;
+    Some(Syntax { declared, imports })
 }

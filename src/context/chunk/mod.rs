@@ -13,6 +13,7 @@ mod uses;
 mod windows;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -161,14 +162,22 @@ pub struct Declaration {
 /// More tokens than this come in parts.
 pub const MOST_TOKENS: u32 = cut::MOST_TOKENS;
 
-/// The declarations of a file by their first line, those in others behind these. None where there is no tree to go by.
-pub fn declarations(parsers: &mut Parsers, path: &str, text: &str) -> Vec<Declaration> {
+/// What a file says by its syntax tree; nothing where there is no tree to go by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Syntax {
+    /// By their first line, those in others behind these.
+    pub declared: Arc<[Declaration]>,
+    /// As [`Chunk::imports`].
+    pub imports: Arc<[String]>,
+}
+
+pub fn syntax(parsers: &mut Parsers, path: &str, text: &str) -> Syntax {
     let language = Language::detect(path, text.as_bytes());
     let parsed = language.and_then(|language| parsers.parse(path, language, text.as_bytes()).ok());
-    let Some(source) = parsed else { return Vec::new() };
+    let Some(source) = parsed else { return Syntax::default() };
     let outline = outline::read(&source, &Facts::of(&source));
     if is_broken(&source, &outline, &Lines::of(text)) {
-        return Vec::new();
+        return Syntax::default();
     }
     let declaration = |item: Item<'_>| Declaration {
         kind: item.kind,
@@ -177,7 +186,7 @@ pub fn declarations(parsers: &mut Parsers, path: &str, text: &str) -> Vec<Declar
         lines: lines::range(item.rows),
         head: lines::range(item.head),
     };
-    outline.items.into_iter().map(declaration).collect()
+    Syntax { declared: outline.items.into_iter().map(declaration).collect(), imports: uses::imports(&source).into() }
 }
 
 /// A file in pieces, and what it uses.
@@ -185,7 +194,7 @@ pub(super) struct Cut<'a> {
     pub lines: Lines<'a>,
     pub pieces: Vec<Piece<'a>>,
     pub uses: Uses<'a>,
-    /// As [`declarations`].
+    /// As [`Syntax::declared`].
     pub declared: Vec<Item<'a>>,
 }
 

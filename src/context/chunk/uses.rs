@@ -2,6 +2,7 @@
 //!
 //! Invariant: one pass over the nodes, or over the words of a text without a tree.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::roles::Roles;
@@ -38,19 +39,43 @@ pub fn read<'a>(source: &Source<'a>) -> Uses<'a> {
                 let name = identifier(source.text(node));
                 uses.names.extend(name.map(|(signs, name)| (node.start + signs, name)));
             }
-        } else if uses.imports.len() < MAX_IMPORTS {
-            if roles.imports.contains(node.kind) {
-                import(source, roles, at, &mut uses.imports);
-            } else if roles.calls.contains(node.kind) {
-                uses.imports.extend(called(source, roles, at));
-            } else if roles.modules.contains(node.kind) {
-                uses.imports.extend(module(source, roles, at));
-            }
+        } else {
+            imported_at(source, roles, at, &mut uses.imports);
         }
     }
-    let mut seen = std::collections::HashSet::new();
-    uses.imports.retain(|import| (1..LONGEST_IMPORT).contains(&import.len()) && seen.insert(import.clone()));
+    sift(&mut uses.imports);
     uses
+}
+
+/// What a file imports, without the rest.
+pub fn imports(source: &Source<'_>) -> Vec<String> {
+    let roles = Roles::of(source.language);
+    let mut imports = Vec::new();
+    for at in 0..source.nodes.len() {
+        imported_at(source, roles, at, &mut imports);
+    }
+    sift(&mut imports);
+    imports
+}
+
+fn imported_at(source: &Source<'_>, roles: &Roles, at: NodeIndex, imports: &mut Vec<String>) {
+    let node = &source.nodes[at];
+    if !node.is_named() || node.end_index as usize == at + 1 || imports.len() >= MAX_IMPORTS {
+        return;
+    }
+    if roles.imports.contains(node.kind) {
+        import(source, roles, at, imports);
+    } else if roles.calls.contains(node.kind) {
+        imports.extend(called(source, roles, at));
+    } else if roles.modules.contains(node.kind) {
+        imports.extend(module(source, roles, at));
+    }
+}
+
+/// Each once, and none that is too long.
+fn sift(imports: &mut Vec<String>) {
+    let mut seen = HashSet::new();
+    imports.retain(|import| (1..LONGEST_IMPORT).contains(&import.len()) && seen.insert(import.clone()));
 }
 
 /// The words of a text that only code has: `snake_case`, `camelCase`, `called()`.

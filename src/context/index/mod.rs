@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::chunk::{Chunk, ChunkKind, Declaration, text_of};
+use super::chunk::{Chunk, ChunkKind, Declaration, Syntax, text_of};
 use crate::domain::{LeftOut, LineRange};
 use crate::git::{GitError, Repo};
 
@@ -264,17 +264,18 @@ impl Index {
         self.file(FileId(number as u32)).filter(|file| file.path == path)
     }
 
-    /// What a file declares, as [`super::chunk::declarations`] would tell; `None` where it is not in the index by this blob.
+    /// What a file declares and imports, as [`super::chunk::syntax`] would tell; `None` where it is not in the index by
+    /// this blob.
     ///
     /// # Errors
     /// As all lookups.
-    pub fn declarations(&self, path: &str, blob: &str) -> Result<Option<Vec<Declaration>>, IndexError> {
+    pub fn syntax(&self, path: &str, blob: &str) -> Result<Option<Syntax>, IndexError> {
         let Some(file) = self.file_at(path).filter(|file| file.is_blob(blob)) else { return Ok(None) };
         let Some(place) = self.files.get(file.id.0 as usize) else { return Ok(None) };
         let Some(segment) = self.segments.get(place.segment as usize) else { return Ok(None) };
-        let range = segment.file(place.file).map(segment::FileRow::declared_range).unwrap_or_default();
-        let rows = segment.declared()?.get(range).unwrap_or_default();
-        let declaration = |row: &segment::DeclaredRow| {
+        let Some(row) = segment.file(place.file) else { return Ok(None) };
+        let rows = segment.declared()?.get(row.declared_range()).unwrap_or_default();
+        let declaration = |row: &segment::DeclaredRow| -> Result<Declaration, IndexError> {
             Ok(Declaration {
                 kind: row.kind(),
                 name: segment.name(row.name)?.to_owned(),
@@ -283,7 +284,11 @@ impl Index {
                 head: LineRange::new(row.head_first + 1, row.head_last + 1),
             })
         };
-        rows.iter().map(declaration).collect::<Result<_, _>>().map(Some)
+        let declared = rows.iter().map(declaration).collect::<Result<_, _>>()?;
+        let first = segment.chunk(row.first_chunk).filter(|_| row.chunks > 0);
+        let imports = first.map(|first| segment.names(first)).transpose()?.map(|names| names.imports);
+        let imports = imports.into_iter().flatten().map(str::to_owned).collect();
+        Ok(Some(Syntax { declared, imports }))
     }
 
     /// Files of the tree that are not in the index, and why, by path. Symbolic links and submodules are not named.

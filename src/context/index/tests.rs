@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::builder::Builder;
 use super::*;
-use crate::context::chunk::{chunks, declarations};
+use crate::context::chunk::{chunks, syntax};
 use crate::domain::LeftOutReason;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::Parsers;
@@ -152,9 +152,9 @@ fn agrees(sample: &Sample, index: &Index) {
                 assert_eq!(posting.map(|posting| posting.count), Some(expected), "{word}");
             }
         }
-        let declared = declarations(&mut Parsers::default(), file.path, &text);
-        assert_eq!(index.declarations(file.path, &file.blob_id()).expect("sound"), Some(declared));
-        assert_eq!(index.declarations(file.path, "0").expect("sound"), None);
+        let read = syntax(&mut Parsers::default(), file.path, &text);
+        assert_eq!(index.syntax(file.path, &file.blob_id()).expect("sound"), Some(read));
+        assert_eq!(index.syntax(file.path, "0").expect("sound"), None);
         assert_eq!(index.file_at(file.path), Some(file));
         let prints = fingerprints(file.path, &sample.files[file.path].0);
         assert_eq!(known.fingerprints(file.path, &file.blob_id()), Some(prints.as_slice()), "{}", file.path);
@@ -296,7 +296,7 @@ fn a_damaged_index_is_rebuilt_and_that_is_said_once() {
                 let sound = all.iter().all(Result::is_ok)
                     && index.postings("area").is_ok()
                     && (0..index.chunk_count()).all(|chunk| index.chunk(ChunkId(chunk)).is_ok())
-                    && index.files().all(|file| index.declarations(file.path, &file.blob_id()).is_ok());
+                    && index.files().all(|file| index.syntax(file.path, &file.blob_id()).is_ok());
                 if sound {
                     agrees(&sample, &index);
                 }
@@ -321,7 +321,7 @@ fn what_a_reader_finds_damaged_is_said_by_the_next_refresh() {
         fs::write(&path, &bytes).expect("written");
         if let Some(index) = sample.open() {
             let mut found = vec![index.definitions("area").map(drop), index.postings("area").map(drop)];
-            found.extend(index.files().map(|file| index.declarations(file.path, &file.blob_id()).map(drop)));
+            found.extend(index.files().map(|file| index.syntax(file.path, &file.blob_id()).map(drop)));
             found.push(index.prints().map(drop));
             assert!(found.iter().any(Result::is_err), "a damaged part");
             assert!(!path.exists());

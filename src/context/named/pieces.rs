@@ -10,13 +10,14 @@ use crate::context::retrieve::document::Document;
 use crate::context::retrieve::task::Task;
 use crate::context::retrieve::words::Vocabulary;
 use crate::context::retrieve::{RankedFile, SourceFile};
+use crate::context::score;
 use crate::context::telling::Telling;
 use crate::context::text::lines_of;
 use crate::domain::LineRange;
 use crate::provider::builtin::facts::is_test_path;
 
 /// What is named has a score above that of what is likely; how far above, its file's probability says.
-const LEAST_SCORE: f32 = 0.9;
+const LEAST_SCORE: f32 = score::CERTAIN;
 
 /// Marks the best pieces of each file that is named by its path, of `most` tokens: what it declares before what stands around
 /// that, since its words need not be the task's.
@@ -46,7 +47,7 @@ pub fn mark_files(pieces: &mut [Piece], named: &Named<'_>, most: u32) {
         let piece = &mut pieces[at];
         // What must be there is there in any case.
         piece.need = piece.need.min(Need::Named);
-        piece.score = score(piece.score).max(piece.score);
+        piece.score = raised(piece.score);
         piece.because = because(&piece.because);
     }
 }
@@ -95,7 +96,7 @@ pub fn declarations(
                     text: text.into(),
                     tokens: None,
                     need: Need::Named,
-                    score: score(known.map_or(1.0, |known| known.probability)),
+                    score: raised(known.map_or(1.0, |known| score::of(known.probability))),
                     worth: 0.0,
                     first: 0.0,
                     because: Arc::clone(&because),
@@ -106,8 +107,9 @@ pub fn declarations(
     pieces
 }
 
-fn score(probability: f32) -> f32 {
-    LEAST_SCORE + (1.0 - LEAST_SCORE) * probability
+/// The order stays.
+fn raised(score: f32) -> f32 {
+    LEAST_SCORE + (1.0 - LEAST_SCORE) * score
 }
 
 fn because(of: &Because) -> Arc<Because> {

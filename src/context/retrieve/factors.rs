@@ -77,10 +77,13 @@ factors!(
         declares_alone,
         /// It uses names that changed lines declare.
         uses_declared,
-        /// A given file imports it.
+        /// A given file imports it: by the root of how many it imports.
         imported,
-        /// It imports a given file.
+        /// It imports a given file: by the root of how many of those that lead do.
         importing,
+        /// A line of a given file that imports something names it; a line of it a given file. In any language.
+        imported_word,
+        importing_word,
         same_folder,
         /// How near its folder is to one of a given file.
         folder,

@@ -339,10 +339,10 @@ fn by_references(
         let stem = file.path.rsplit('/').next().unwrap_or(file.path).split('.').next().unwrap_or_default();
         if let Some(stem) = vocabulary.known(stem).filter(|stem| query.imported.contains(stem)) {
             let first = vocabulary.parts(stem).first().copied().unwrap_or(stem);
-            factors.imported = rarity.path(first) / 8.0;
+            factors.imported_word = rarity.path(first) / 8.0;
         }
         for word in file.document.imported.iter().filter(|word| query.stems.contains(word)) {
-            factors.importing = factors.importing.max(rarity.word(*word) / 8.0);
+            factors.importing_word = factors.importing_word.max(rarity.word(*word) / 8.0);
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod document;
 pub mod factors;
 mod files;
 pub mod history;
+mod imports;
 mod passages;
 pub mod paths;
 pub mod task;
@@ -61,6 +62,8 @@ pub struct Sources<'a> {
     pub named: &'a HashSet<&'a str>,
     /// Whether a file may be among those that lead, by path; asked for the best first, once.
     pub wanted: &'a dyn Fn(&str) -> bool,
+    /// What each of some files imports of the tree, by path; asked for the given ones and for those that lead.
+    pub imports: &'a dyn Fn(&[&str]) -> Vec<Vec<String>>,
 }
 
 /// A file with its passages.
@@ -113,7 +116,8 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
         .collect();
     let mut paths: Vec<&str> = given.into_iter().collect();
     paths.sort_unstable();
-    let evidence = files::weigh(&candidates, &paths, &query, &rarity, sources.history, sources.before, vocabulary);
+    let mut evidence = files::weigh(&candidates, &paths, &query, &rarity, sources.history, sources.before, vocabulary);
+    imports::imported(&candidates, &paths, sources.imports, &mut evidence.factors);
     let mut leading: Vec<(usize, f32)> = candidates
         .iter()
         .enumerate()
@@ -128,6 +132,8 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
     leading.extend(named.filter(is_wanted).take(LEADING));
     let examples = Examples::of(&known, &rarity, vocabulary);
     let pasts = pasts(sources, &evidence.relations, leading.iter().map(|(number, _)| *number));
+    let numbers: Vec<usize> = leading.iter().map(|(number, _)| *number).collect();
+    imports::importing(&candidates, &numbers, &paths, sources.imports, &mut evidence.factors);
     let of_leading: Vec<FileFactors> = leading.iter().map(|(number, _)| evidence.factors[*number]).collect();
     let probabilities = probabilities(&of_leading, weights);
     let told: Vec<Told> = leading.iter().map(|(number, _)| (sources.told)(&sources.files[*number])).collect();
@@ -196,8 +202,9 @@ fn fused(factors: &FileFactors) -> f32 {
         + 0.5 * factors.path_first
         + factors.pair
         + 2.0 * factors.together
-        + 0.1 * factors.imported
-        + 0.2 * factors.importing
+        + 0.5 * factors.imported
+        + 0.1 * factors.imported_word
+        + 0.2 * factors.importing_word
         + 0.05 * factors.declares
 }
 

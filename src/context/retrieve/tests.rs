@@ -39,8 +39,15 @@ fn ranked(files: &[(&str, &str)], history: &History, task: &Task) -> Vec<RankedF
         .collect();
     let before: Vec<usize> = (0..history.commits.len()).collect();
     let told = |file: &SourceFile| Told::plain(&file.document, texts[file.path.as_str()], &|text: &str| text.len() / 4);
-    let sources =
-        Sources { files: &files, history, before: &before, told: &told, named: &HashSet::new(), wanted: &|_| true };
+    let sources = Sources {
+        files: &files,
+        history,
+        before: &before,
+        told: &told,
+        named: &HashSet::new(),
+        wanted: &|_| true,
+        imports: &|paths| vec![Vec::new(); paths.len()],
+    };
     rank(task, &sources, Weights::built_in(), &mut vocabulary)
 }
 

@@ -57,7 +57,16 @@ impl Alone {
             (
                 "graph",
                 Weights::only(
-                    &["declares", "declares_alone", "uses_declared", "rare_declared", "imported", "importing"],
+                    &[
+                        "declares",
+                        "declares_alone",
+                        "uses_declared",
+                        "rare_declared",
+                        "imported",
+                        "importing",
+                        "imported_word",
+                        "importing_word",
+                    ],
                     &["declares", "declares_enclosing", "inside", "enclosing"],
                 ),
             ),
