@@ -28,6 +28,7 @@ mod index;
 mod listing;
 mod past;
 mod patch;
+mod plain;
 mod program;
 mod promised;
 mod read;
