@@ -106,6 +106,9 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         PlainFormat::Text if arguments.explain => output::print(&explained(&look, &preview))?,
         PlainFormat::Text => output::print(&shown(&preview.packed.text()))?,
     }
+    if let Some(commit) = &preview.unindexed {
+        runner.index_later(commit);
+    }
     Ok(Exit::Done)
 }
 
@@ -183,7 +186,7 @@ fn place(path: &str, lines: Option<LineRange>) -> (Value, Value, Value) {
     (path, json!(lines.map(|lines| lines.start)), json!(lines.map(|lines| lines.end)))
 }
 
-fn as_json(Preview { packed, reviewer, encoding }: &Preview) -> Value {
+fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
     let section = |section: &Section| {
         let (path, start, end) = place(&section.path, section.lines);
         let factors: serde_json::Map<String, Value> =
@@ -257,7 +260,7 @@ fn excluded(packed: &Packed) -> Value {
     left_out.chain(filtered).collect()
 }
 
-fn explained(look: &Look, Preview { packed, reviewer, encoding }: &Preview) -> String {
+fn explained(look: &Look, Preview { packed, reviewer, encoding, .. }: &Preview) -> String {
     let made_for = reviewer.as_deref().map_or_else(|| "any model".to_owned(), |name| format!("reviewer {name}"));
     let counted = match encoding.is_approximate() {
         true => "counted approximately".to_owned(),

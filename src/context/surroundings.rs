@@ -175,7 +175,10 @@ fn put_together(
     let mut notes = Vec::new();
     if chosen.len() < all && index.is_none_or(|index| index.reach() != Reach::Whole) {
         let all = crate::domain::text::count(all, "file");
-        notes.push(format!("only {} of {all} of code were looked at: there is no index of all of them", chosen.len()));
+        notes.push(format!(
+            "only {} of {all} of code were looked at: the index of all of them is not ready",
+            chosen.len()
+        ));
     }
     let first: HashSet<&str> = task.paths().chain(named.paths()).collect();
     let chosen = own(repo, tree, chosen, &|path| first.contains(path))?;

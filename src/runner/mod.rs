@@ -40,7 +40,8 @@
 //! - *Indexing.* A worker that talks to a model reads the snapshot into the repository's index on a thread of its own while
 //!   it waits for answers, and gives it up when its run ends; what was read is kept. No review waits more than a moment
 //!   for it, and no answer of a tool depends on whether there is one. A worker of the built-in reviewer does so after its run,
-//!   for a minute at most, when much was not known: the index has the fingerprints by which the next one finds copies.
+//!   for a minute at most, when much was not known: the index has the fingerprints by which the next one finds copies. So
+//!   does a process that is started behind a context, when that had no index of all of its tree.
 //! - *Learning.* A worker that has ended its run reads what was decided about findings since somebody did so last, and
 //!   teaches the knowledge on this machine what it says ([`crate::knowledge`]). Nobody waits for it. A run or a fix that was
 //!   asked for by somebody who opts out says so in its record, and teaches nothing, whoever works on it.

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::thread;
 
 use revdeck::config::Paths;
-use revdeck::context::index::Index;
+use revdeck::context::index::{Index, Reach};
 use revdeck::git::Repo;
 use serde_json::Value;
 
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, err, files_below};
+use crate::runner::place::wait_for;
 
 fn json(test: &TestEnvironment, arguments: &[&str]) -> Value {
     let output = test.revdeck(arguments);
@@ -91,11 +92,17 @@ fn code(context: &Value) -> Vec<(String, u64, u64, String)> {
     sections.filter_map(place).collect()
 }
 
-/// Indexes what is committed.
-fn index(test: &TestEnvironment) {
+/// The repository, where its index is, and what is committed.
+fn index_of(test: &TestEnvironment) -> (Repo, PathBuf, String) {
     let repo = Repo::discover(&test.repo()).expect("a repository");
     let folder = Paths::below(&test.home()).index_folder(&repo.key());
     let commit = repo.resolve_commit("HEAD").expect("a commit");
+    (repo, folder, commit)
+}
+
+/// Indexes what is committed.
+fn index(test: &TestEnvironment) {
+    let (repo, folder, commit) = index_of(test);
     let go_on = |_| std::ops::ControlFlow::Continue(());
     Index::refresh(&folder, &repo, &commit, &go_on).expect("an index");
 }
@@ -275,6 +282,44 @@ fn kept(test: &TestEnvironment) -> Vec<PathBuf> {
     let folders = fs::read_dir(test.home().join("cache/context")).expect("a cache").flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).expect("a folder").flatten());
     files.map(|file| file.path()).collect()
+}
+
+#[test]
+fn the_first_context_of_a_repository_has_it_indexed_for_the_next() {
+    let test = shop();
+    let said = || notes(&json(&test, &["context", "commit:HEAD", "--format", "json"]));
+    let first = said();
+    assert!(first.contains("this repository is not indexed yet"), "{first}");
+    let (repo, folder, commit) = index_of(&test);
+    let is_whole = |index: Index| (index.reach() == Reach::Whole).then_some(());
+    wait_for("the index", || Index::open(&folder, &repo, &commit).ok().flatten().and_then(is_whole));
+    assert_eq!(said().matches("index").count(), 0);
+}
+
+#[test]
+fn that_a_damaged_index_is_rebuilt_is_said_once() {
+    let test = shop();
+    let (_, folder, _) = index_of(&test);
+    let damage_all = || {
+        for file in files_below(&folder).into_iter().filter(|path| !path.ends_with("lock")) {
+            fs::write(file, "no index").expect("written");
+        }
+    };
+    // What a reader that found damage leaves to the next refresh, and damage that nobody has found.
+    let mark = || fs::write(folder.join("damaged"), "no index").expect("written");
+    for (number, damage) in [&mark as &dyn Fn(), &damage_all].into_iter().enumerate() {
+        index(&test);
+        damage();
+        test.write("src/more.py", format!("more = {number}\n"));
+        test.commit("More");
+        // With the context or, where its end came first, by who reads next what others have to tell.
+        let said =
+            || notes(&json(&test, &["context", "commit:HEAD", "--format", "json"])) + &err(&test.revdeck(&["runs"]));
+        wait_for("word of it", || said().contains("and is rebuilt").then_some(()));
+        let (repo, folder, commit) = index_of(&test);
+        assert!(Index::open(&folder, &repo, &commit).expect("an index").is_some());
+        assert_eq!(said().matches("rebuilt").count(), 0, "{number}");
+    }
 }
 
 #[test]
