@@ -28,6 +28,7 @@ mod man;
 mod mute;
 mod output;
 mod pause;
+mod place;
 mod replay;
 mod resolve;
 mod resume;

@@ -455,6 +455,8 @@ fn what_cannot_be_is_said() {
         (&["context", "--budget", "10"], 2),
         (&["context", "--budget", "130001"], 2),
         (&["context", "--at", "HEAD", "--focus", "src/price.py:0"], 2),
+        (&["context", "--at", "HEAD", "--focus", "../price.py"], 2),
+        (&["context", "--at", "HEAD", "--focus", "/etc/passwd:1"], 2),
     ] {
         let output = test.revdeck(arguments);
         assert_eq!(output.status.code(), Some(exit), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -735,6 +737,20 @@ fn many_deleted_files_are_named_within_the_budget() {
         assert!(context["total_tokens"].as_u64() <= Some(budget), "{budget}");
         assert!(named >= least && (named == 40 || context.to_string().contains(&format!("and {} more", 40 - named))));
         assert!(of_change(&context) > 0 && context.to_string().contains("### src/price.py"), "{budget}: {context:#}");
+    }
+}
+
+#[test]
+fn a_focus_is_named_from_where_one_is_or_from_the_root() {
+    let test = shop();
+    let absolute = test.repo().join("src/price.py").to_string_lossy().into_owned();
+    for path in ["price.py:2", "src/price.py:2", "../src/price.py:2", &format!("{absolute}:2")] {
+        let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+        command.current_dir(test.repo().join("src"));
+        let ask = ["context", "--at", "HEAD", "--focus", path, "--budget", "2000", "--format", "json"];
+        let output = command.args(ask).output().expect("revdeck starts");
+        let context: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(context["sections"][0]["path"], "src/price.py", "{path}: {}", notes(&context));
     }
 }
 
