@@ -34,6 +34,7 @@ mod shelf;
 mod skeleton;
 mod squeeze;
 pub mod surroundings;
+mod task_text;
 mod telling;
 mod text;
 mod threads;

@@ -30,8 +30,8 @@ use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, rewe
 use super::secret_files::is_secret_file;
 use super::skeleton::{Documents, skeleton};
 use super::squeeze::{LIKELY, is_tight, squeeze};
+use super::task_text::task_text;
 use super::telling::{Place, Telling};
-use super::text::most_that_fits;
 use super::tokens;
 use super::units::{most_tokens, units};
 use crate::domain::text::one_line;
@@ -224,7 +224,8 @@ fn put_together(
     let mut filtered = filtered.into_inner();
     let mut all = front;
     if !task.text.is_empty() {
-        all.push(task_piece(&task.text, budget / TASK_PART, count));
+        let text = task_text(&task.text, budget / TASK_PART, count);
+        all.push(piece(SectionKind::Task, Need::Must, text, "the task"));
     }
     let reports = Reports::find(repo, &listing.entries, folder);
     let changed_paths = task.given.iter().map(|given| given.path.as_str()).collect();
@@ -317,30 +318,6 @@ pub fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece
         worth: 1.0,
         first: 0.0,
         because: Because { factors: Vec::new(), reason: reason.to_owned() }.into(),
-    }
-}
-
-/// The task's text, cut between lines where it is more than `most` tokens; within its first line where that is.
-fn task_piece(text: &str, most: u32, count: Count<'_>) -> Piece {
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let first = |number: usize| match number == lines.len() {
-        true => text.to_owned(),
-        false => format!("{}({} more lines of the task)\n", lines[..number].concat(), lines.len() - number),
-    };
-    let fitting = most_that_fits(0, lines.len() + 1, |number| count(&first(number)) as u32 <= most);
-    let text = if fitting > 0 { first(fitting) } else { beginning(text, most, count) };
-    piece(SectionKind::Task, Need::Must, text, "the task")
-}
-
-/// As much of a text's beginning, by halves, as is at most `most` tokens, with a word of it.
-fn beginning(text: &str, most: u32, count: Count<'_>) -> String {
-    let mut end = text.len();
-    loop {
-        end = text.floor_char_boundary(end / 2);
-        let beginning = format!("{} … (the rest of the task is left out)\n", text.get(..end).unwrap_or_default());
-        if end == 0 || count(&beginning) as u32 <= most {
-            return beginning;
-        }
     }
 }
 
@@ -566,8 +543,6 @@ mod cancelled;
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
     use super::*;
     use crate::context::mask::Mask;
     use crate::context::retrieve::document::Document;
@@ -593,17 +568,5 @@ mod tests {
         };
         let told = summary(&file, &library).text;
         assert!(told.ends_with("; declares fine\n"), "{}", &*told);
-    }
-
-    #[rstest]
-    #[case::whole("one\ntwo\n", 100, "one\ntwo\n")]
-    #[case::between_lines("one two\nthree four five six seven\neight\n", 9, "one two\n(2 more lines of the task)\n")]
-    #[case::within_a_line("one two three four five six seven eight nine ten eleven twelve", 13, "one two three")]
-    #[case::nothing("one two three", 1, "")]
-    fn a_long_task_keeps_its_beginning(#[case] text: &str, #[case] most: u32, #[case] expected: &str) {
-        let words = |text: &str| text.split_whitespace().count();
-        let piece = task_piece(text, most, &words);
-        assert!(piece.text.starts_with(expected), "{:?}", &*piece.text);
-        assert!(words(&piece.text) as u32 <= most || expected.is_empty());
     }
 }

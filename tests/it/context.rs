@@ -415,6 +415,22 @@ fn a_file_is_no_test_because_its_name_ends_like_one() {
 }
 
 #[test]
+fn a_secret_in_the_task_is_masked_where_it_is_sent() {
+    let test = shop();
+    let task = "lookup_price fails with ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    for budget in [&["--budget", "2000"][..], &[]] {
+        let ask = [&["context", "--at", "HEAD", "--task", task, "--format", "json"], budget].concat();
+        let context = json(&test, &ask);
+        assert!(!context.to_string().contains("ghp_0123"), "{context:#}");
+        let told = &context["sections"][0];
+        assert_eq!(
+            (&told["kind"], told["text"].as_str()),
+            (&"task".into(), Some("lookup_price fails with «secret:github_token»\n"))
+        );
+    }
+}
+
+#[test]
 fn secrets_and_strange_files_are_survived() {
     let test = shop();
     test.write(

@@ -6,23 +6,62 @@ use crate::git::Hunk;
 
 /// The changes that a text holds; none of a text without a diff. What is malformed is passed over.
 pub fn parse(text: &str) -> Vec<Given> {
-    read(text, &mut |_| {})
+    read(text, &mut |_, _| {})
 }
 
 /// The lines of a text that belong to no diff in it.
 pub fn lines_outside(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
-    read(text, &mut |line| lines.push(line));
+    read(text, &mut |line, file| lines.extend(file.is_none().then_some(line)));
     lines
 }
 
-/// `outside` is told of each line that belongs to no diff.
-fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
+/// A text with what `instead` says in place of a file's diff.
+pub fn without(text: &str, instead: &mut dyn FnMut(&str) -> Option<String>) -> String {
+    let mut lines: Vec<(&str, Option<usize>)> = Vec::new();
+    let files = read(text, &mut |line, file| lines.push((line, file)));
+    let instead: Vec<Option<String>> = files.iter().map(|file| instead(&file.path)).collect();
+    let (mut left, mut last) = (Vec::new(), None);
+    for (at, (line, file)) in lines.iter().enumerate() {
+        let file = file.or_else(|| begun(&lines[at..]));
+        match file.and_then(|file| instead.get(file)).and_then(Option::as_deref) {
+            Some(_) if file == last => {}
+            Some(instead) => left.push(instead),
+            None => left.push(line),
+        }
+        last = file;
+    }
+    let end = if text.ends_with('\n') { "\n" } else { "" };
+    left.join("\n") + end
+}
+
+/// The file whose diff follows what git says before it, if the first of some lines belongs to that.
+fn begun(lines: &[(&str, Option<usize>)]) -> Option<usize> {
+    const SAID: [&str; 10] = [
+        "diff --git ",
+        "index ",
+        "old mode ",
+        "new mode ",
+        "new file mode ",
+        "deleted file mode ",
+        "similarity index ",
+        "dissimilarity index ",
+        "rename ",
+        "copy ",
+    ];
+    let is_said = |line: &str| SAID.iter().any(|beginning| line.starts_with(beginning));
+    let (_, file) = lines.iter().take(SAID.len()).find(|(line, file)| file.is_some() || !is_said(line))?;
+    *file
+}
+
+/// `see` is told of each line, and of the number of the file whose diff it belongs to, if it does to any.
+fn read<'a>(text: &'a str, see: &mut dyn FnMut(&'a str, Option<usize>)) -> Vec<Given> {
     let mut files: Vec<Given> = Vec::new();
     let mut old: Option<&str> = None;
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         if let Some(path) = line.strip_prefix("--- ") {
+            see(line, Some(files.len()));
             old = Some(path);
         } else if let (Some(new), Some(old)) = (line.strip_prefix("+++ "), old.take()) {
             let (old, new) = (path(old, "a/"), path(new, "b/"));
@@ -32,14 +71,20 @@ fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
                 (Some(_), Some(path)) => (path, Touch::Modified),
                 (None, None) => continue,
             };
+            see(line, Some(files.len()));
             files.push(Given { path: path.to_owned(), touch, hunks: Vec::new() });
-        } else if let (Some(place), Some(file)) = (place(line), files.last_mut()) {
+        } else if let Some(place) = place(line)
+            && let number = files.len().wrapping_sub(1)
+            && let Some(file) = files.get_mut(number)
+        {
+            see(line, Some(number));
             let mut hunk = GivenHunk { place, removed: Vec::new(), added: Vec::new() };
             let (mut before, mut after) = (place.old_lines, place.new_lines);
             let (mut kept_before, mut is_begun) = (0, false);
             let mut kept_after = 0;
             while before > 0 || after > 0 {
                 let Some(line) = lines.next() else { break };
+                see(line, Some(number));
                 match line.split_at_checked(1) {
                     Some(("-", text)) => {
                         before = before.saturating_sub(1);
@@ -62,7 +107,7 @@ fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
             hunk.place = without_context(place, kept_before, kept_after);
             file.hunks.push(hunk);
         } else {
-            outside(line);
+            see(line, None);
         }
     }
     files
