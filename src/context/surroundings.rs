@@ -217,7 +217,10 @@ fn put_together(
     }
     match meaning.map(|meaning| meaning.weigh(repo, &task, &mut ranked, &blobs, cancelled)) {
         _ if cancelled() => return Ok(None),
-        Some(Ok(())) => ranked = reweigh(&ranked, weights),
+        Some(Ok(missing)) => {
+            ranked = reweigh(&ranked, weights);
+            notes.extend((missing > 0).then(|| unweighed(missing)));
+        }
         Some(Err(error)) => notes.push(format!("without what code means: {}", one_line(&error.summary))),
         None => {}
     }
@@ -296,6 +299,12 @@ fn put_together(
     packed.notes = notes;
     packed.filtered = filtered;
     Ok(Some(packed))
+}
+
+/// That a context may differ from the next one.
+fn unweighed(pieces: usize) -> String {
+    let pieces = crate::domain::text::count(pieces, "piece");
+    format!("{pieces} of code not yet weighed by meaning: vectors are fetched a part at a time, the next time more")
 }
 
 /// A file of a tree that may be shown.
