@@ -29,7 +29,8 @@
 //!   the snapshot of a run that its maker did not come to record. Each run's journal says what became of it; a line for
 //!   people waits in the store's news, once, until there is one to read it.
 //! - *Retention.* Once a day a worker that has ended its run lets old runs go of their journals and snapshots, but for
-//!   snapshots that unsettled findings stand in. Findings, results and dispositions are never removed.
+//!   snapshots that unsettled findings stand in. Findings, results and dispositions are never removed. Caches of repositories
+//!   that are gone go as well.
 //! - *The hook.* What git calls after a commit hands over to a process of its own and returns: nobody waits for a snapshot.
 //! - *Findings.* The end of a run acts on all findings (`life`): which of its reports are known, which are held back, what
 //!   it confirms, contradicts or finds gone, and where the others stand now. The rules are in [`crate::policy`].
@@ -49,6 +50,7 @@
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
 mod asked;
+mod caches;
 mod cancel;
 mod carry;
 mod converse;
