@@ -30,7 +30,7 @@ use crate::provider::builtin::source::Parsers;
 /// Bytes of kept texts: those of a few thousand files, each in up to four strengths.
 const MOST_KEPT: u64 = 96 << 20;
 /// To be raised with any change of masks, of what is compressed how, and of what a record holds.
-const VERSION: &str = "3";
+const VERSION: &str = "4";
 
 /// So many files are worked on before it is looked whether anybody waits.
 const AT_ONCE: usize = 16;
