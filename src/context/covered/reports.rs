@@ -40,7 +40,7 @@ const MAX_BYTES: u64 = 32 << 20;
 /// Bytes of what reports say that are kept: a report of a million lines says about one million.
 const MOST_KEPT: u64 = 16 << 20;
 /// To be raised with any change of how a report is read, and of what is kept of it.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// The reports of a repository, the likeliest first. None is read before somebody asks what it says.
 #[derive(Debug)]
@@ -105,13 +105,16 @@ impl Reports {
             return None;
         }
         let places = Places::of(tree, wanted);
-        let place = |path: &str| places.of_report(path).filter(|path| wanted.contains(path));
+        let place = |path: &str| {
+            let is_awaited = !cancelled();
+            is_awaited.then(|| places.of_report(path)).flatten().filter(|path| wanted.contains(path))
+        };
         let worktree = repo.files().ok();
         self.found.iter().find_map(|report| {
             if cancelled() {
                 return None;
             }
-            let said = report.said.get_or_init(|| self.read(repo, &report.place)).as_ref()?;
+            let said = self.said(repo, report, cancelled)?;
             let mut covered = Covered::unpack(&said.packed, &place)?;
             if let Some(written) = said.written {
                 let stands = |path: &str| {
@@ -124,7 +127,19 @@ impl Reports {
         })
     }
 
-    fn read(&self, repo: &Repo, place: &Place) -> Option<Said> {
+    /// What a report says. One that nobody waited for to the end is read when it is asked for again.
+    fn said<'r>(&self, repo: &Repo, report: &'r Report, cancelled: &dyn Fn() -> bool) -> Option<&'r Said> {
+        if report.said.get().is_none() {
+            let said = self.read(repo, &report.place, cancelled);
+            if said.is_none() && cancelled() {
+                return None;
+            }
+            report.said.get_or_init(|| said);
+        }
+        report.said.get()?.as_ref()
+    }
+
+    fn read(&self, repo: &Repo, place: &Place, cancelled: &dyn Fn() -> bool) -> Option<Said> {
         let (sort, id, content, written) = match place {
             Place::Tree(blob) => ("blob", blob.clone(), None, None),
             Place::Worktree(path) => {
@@ -141,7 +156,7 @@ impl Reports {
             Some(packed) => packed,
             None => {
                 let content = content.or_else(of_blob)?;
-                let packed = Covered::read(&String::from_utf8_lossy(&content), &self.root).pack();
+                let packed = Covered::read(&String::from_utf8_lossy(&content), &self.root, cancelled)?.pack();
                 shelf.put(key, packed.clone());
                 packed
             }
@@ -158,14 +173,17 @@ struct Places<'p> {
     /// All files of the names that are wanted.
     paths: HashSet<&'p str>,
     by_name: HashMap<&'p str, Vec<&'p str>>,
+    /// Of these, in bytes.
+    longest: usize,
 }
 
 impl<'p> Places<'p> {
     fn of(tree: &'p [TreeFile], wanted: &HashSet<&str>) -> Self {
         let names: HashSet<&str> = wanted.iter().map(|path| name(path)).collect();
-        let mut places = Self { tree, paths: HashSet::new(), by_name: HashMap::new() };
+        let mut places = Self { tree, paths: HashSet::new(), by_name: HashMap::new(), longest: 0 };
         for path in tree.iter().map(|file| file.path.as_str()).filter(|path| names.contains(name(path))) {
             places.paths.insert(path);
+            places.longest = places.longest.max(path.len());
             places.by_name.entry(name(path)).or_default().push(path);
         }
         places
@@ -181,7 +199,7 @@ impl<'p> Places<'p> {
     fn of_report(&self, path: &str) -> Option<&'p str> {
         let of_name = self.by_name.get(name(path))?;
         let tails = path.match_indices('/').map(|(at, _)| path.get(at + 1..).unwrap_or_default());
-        let mut tails = std::iter::once(path).chain(tails);
+        let mut tails = std::iter::once(path).chain(tails).skip_while(|tail| tail.len() > self.longest);
         let is_bare = |tail: &str| !tail.contains('/') && path.contains('/');
         let found = tails.find_map(|tail| self.paths.get(tail).copied().filter(|_| !is_bare(tail)));
         found.or_else(|| {
@@ -224,6 +242,7 @@ fn bounded(path: &Path) -> Option<(Vec<u8>, SystemTime)> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::fs;
     use std::time::{Duration, UNIX_EPOCH};
 
@@ -324,6 +343,22 @@ mod tests {
     }
 
     #[test]
+    fn a_report_that_nobody_waited_for_is_read_when_it_is_asked_for_again() {
+        let sample = Sample::new();
+        sample.write("lcov.info", &format!("SF:a.rs\nDA:1,1\n{}", "DA:2,0\n".repeat(20_000)), 2);
+        let reports = Reports::find(&sample.repo, &[], None);
+        let asked = Cell::new(0);
+        let cancelled = || {
+            asked.set(asked.get() + 1);
+            asked.get() > 3
+        };
+        let wanted = HashSet::from(["a.rs"]);
+        assert_eq!(reports.of(&sample.repo, &sample.tree, &wanted, &cancelled), None);
+        let covered = reports.of(&sample.repo, &sample.tree, &wanted, &|| false).expect("a report");
+        assert_eq!(covered.share("a.rs", LineRange::new(1, 2)), Some(Share { reached: 1, of: 2 }));
+    }
+
+    #[test]
     fn what_is_kept_is_what_is_believed() {
         let sample = Sample::new();
         sample.write("lcov.info", "SF:a.rs\nDA:1,1\nDA:2,0\nend_of_record\n", 2);
@@ -332,7 +367,8 @@ mod tests {
         let key =
             Key::of(&["coverage", VERSION, &root.to_string_lossy(), "content", &content_hash([content.as_slice()])]);
         let shelf = Shelf::open(Some(&sample.kept()), "coverage", MOST_KEPT);
-        shelf.put(key, Covered::read("SF:a.rs\nDA:1,1\n", &root).pack());
+        let other = Covered::read("SF:a.rs\nDA:1,1\n", &root, &|| false).expect("nobody cancels");
+        shelf.put(key, other.pack());
         shelf.close();
         assert_eq!(sample.share(false), Some(Share { reached: 1, of: 1 }), "it is not read again");
     }
