@@ -386,3 +386,16 @@ fn what_is_found_does_not_depend_on_the_secrets() {
         prop_assert_eq!(call(one, "codebase_search", &asked), call(two, "codebase_search", &asked), "{}", asked);
     });
 }
+
+#[test]
+fn of_files_that_do_not_parse_no_name_is_told_that_only_a_secret_has() {
+    let test = TestEnvironment::new();
+    test.write("hostile.java", format!("// needle {GITHUB}\n{}", "a =>\n".repeat(5_000)));
+    let tools = &mut toolbox(&test, "worktree", Mask::On);
+    let note = "Too complex to parse: 1 more file with this text; codebase_search finds it there.\n";
+    for (name, is_told) in [("needle", true), (&GITHUB[..6], false), (GITHUB, false), ("secret", false)] {
+        let text = answered(tools, "find_symbol", &json!({"name": name}));
+        assert_eq!(text.contains(note), is_told, "{name}: {text}");
+        assert!(text.contains("0 definitions, 0 references"), "{text}");
+    }
+}
