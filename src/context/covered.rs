@@ -13,6 +13,9 @@ use crate::domain::LineRange;
 
 pub use reports::Reports;
 
+/// With this begins a path that leads on from a folder of which nothing is known. No other path of a report begins so.
+const SOMEWHERE: &str = "./";
+
 /// How many lines were reached, of those that can be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
@@ -142,6 +145,26 @@ mod tests {
         {
             let covered = read(&format!("<source>/work/repo/{folder}</source>{class}"));
             assert_eq!(covered.files.into_keys().collect::<Vec<_>>(), [expected]);
+        }
+    }
+
+    #[test]
+    fn of_several_sources_none_is_taken_for_that_of_a_class() {
+        let sources = |sources: &[&str]| -> String {
+            sources.iter().map(|source| format!("<source>/work/repo/{source}</source>\n")).collect()
+        };
+        let classes = ["x.py", "./y/z.py", "/work/repo/src/x.py"]
+            .map(|name| format!("<class filename=\"{name}\"><line number=\"1\" hits=\"0\"/></class>"));
+        for (given, expected) in [
+            (&["src"][..], &["src/x.py", "src/y/z.py"][..]),
+            (&["src", "src"], &["src/x.py", "src/y/z.py"]),
+            (&["src", "lib"], &["./x.py", "./y/z.py", "src/x.py"]),
+            (&[], &["src/x.py", "x.py", "y/z.py"]),
+        ] {
+            let covered = read(&format!("<coverage>{}{}", sources(given), classes.concat()));
+            let mut found: Vec<String> = covered.files.into_keys().collect();
+            found.sort();
+            assert_eq!(found, expected, "{given:?}");
         }
     }
 

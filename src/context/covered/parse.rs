@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::Covered;
+use super::{Covered, SOMEWHERE};
 
 /// No file has more lines.
 const MOST_LINES: u32 = u32::MAX >> 1;
@@ -51,14 +51,16 @@ fn lcov(text: &str, root: &str, cancelled: &dyn Fn() -> bool) -> Option<Covered>
 
 fn cobertura(text: &str, root: &str, cancelled: &dyn Fn() -> bool) -> Option<Covered> {
     let mut named = Named::default();
-    let mut source = "";
+    let (mut source, mut is_the_only_one) = (None, true);
     for (at, tag) in text.split('<').enumerate() {
         if at.is_multiple_of(STEP) && cancelled() {
             return None;
         }
         let (tag, after) = tag.split_once('>').unwrap_or((tag, ""));
         match tag.split_whitespace().next() {
-            Some("source") => source = Some(after.trim()).filter(|source| source.len() <= MAX_PATH).unwrap_or_default(),
+            Some("source") if after.len() <= MAX_PATH => {
+                is_the_only_one &= *source.get_or_insert(after.trim()) == after.trim();
+            }
             Some("class") => named.begin(attribute(tag, "filename").unwrap_or_default()),
             Some("line") => {
                 if let (Some(line), Some(hits)) = (attribute(tag, "number"), attribute(tag, "hits")) {
@@ -68,10 +70,15 @@ fn cobertura(text: &str, root: &str, cancelled: &dyn Fn() -> bool) -> Option<Cov
             _ => {}
         }
     }
-    let source = format!("{}/", source.trim_end_matches('/'));
-    Some(named.end(|name| match within(&source, name, root) {
-        Some(path) if !name.starts_with('/') => path,
-        _ => below(name, root).to_owned(),
+    let source = format!("{}/", source.unwrap_or_default().trim_end_matches('/'));
+    Some(named.end(|name| {
+        let inner = below(name, root);
+        match (name.starts_with('/'), is_the_only_one) {
+            (true, _) => inner.to_owned(),
+            (false, true) => within(&source, inner, root).unwrap_or_else(|| inner.to_owned()),
+            // Of several sources nothing says which one a class is from.
+            (false, false) => format!("{SOMEWHERE}{inner}"),
+        }
     }))
 }
 

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::Covered;
+use super::{Covered, SOMEWHERE};
 use crate::context::shelf::{Key, Shelf};
 use crate::domain::content_hash;
 use crate::git::{Entry, EntryKind, Repo, TreeFile};
@@ -198,13 +198,17 @@ impl<'p> Places<'p> {
     /// or from inside of a folder, then the file's path ends like it.
     fn of_report(&self, path: &str) -> Option<&'p str> {
         let of_name = self.by_name.get(name(path))?;
+        let ends = |other: &&&str, tail| other.strip_suffix(tail).is_some_and(|rest| rest.ends_with('/'));
+        if let Some(tail) = path.strip_prefix(SOMEWHERE) {
+            let mut meant = of_name.iter().filter(|other| **other == tail || ends(other, tail));
+            return meant.next().copied().filter(|_| meant.next().is_none());
+        }
         let tails = path.match_indices('/').map(|(at, _)| path.get(at + 1..).unwrap_or_default());
         let mut tails = std::iter::once(path).chain(tails).skip_while(|tail| tail.len() > self.longest);
         let is_bare = |tail: &str| !tail.contains('/') && path.contains('/');
         let found = tails.find_map(|tail| self.paths.get(tail).copied().filter(|_| !is_bare(tail)));
         found.or_else(|| {
-            let ends = |other: &&&str| other.strip_suffix(path).is_some_and(|rest| rest.ends_with('/'));
-            let mut longer = of_name.iter().filter(ends);
+            let mut longer = of_name.iter().filter(|other| ends(other, path));
             longer.next().copied().filter(|_| longer.next().is_none())
         })
     }
@@ -267,10 +271,18 @@ mod tests {
             ("only.rs", Some("one/only.rs")),
             ("/usr/lib/top.rs", None),
             ("/etc/passwd", None),
+            ("./lib.rs", None),
+            ("./x/lib.rs", Some("x/lib.rs")),
+            ("./top.rs", Some("top.rs")),
+            ("./a.rs", Some("src/a.rs")),
+            ("./other/a.rs", None),
             ("", None),
         ] {
             assert_eq!(places.of_report(path), expected, "{path}");
         }
+        let twice = self::tree(&["pkg/x.py", "src/pkg/x.py"]);
+        let twice = Places::of(&twice, &HashSet::from(["pkg/x.py"]));
+        assert_eq!((twice.of_report("pkg/x.py"), twice.of_report("./pkg/x.py")), (Some("pkg/x.py"), None));
         let one = Places::of(&tree, &HashSet::from(["x/lib.rs"]));
         assert_eq!((one.of_report("lib.rs"), one.of_report("x/lib.rs")), (None, Some("x/lib.rs")));
         assert_eq!(one.of_report("src/a.rs"), None, "nobody wants to know");
