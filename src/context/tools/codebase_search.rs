@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use regex::bytes::{Regex, RegexBuilder};
-use regex_syntax::hir::LookSet;
+use regex_syntax::hir::{Look, LookSet};
 use serde_json::json;
 
 use super::arguments::Arguments;
@@ -37,6 +37,8 @@ const MAX_TEXT: usize = 1 << 20;
 const MAX_OF_FILE: usize = 20;
 /// Of a long line so much is shown before the match, in bytes.
 const BEFORE: usize = 120;
+/// Ends of a text that are not those of each line in it: `\A`, `\z`, and `^` and `$` where flags were turned off.
+const WHOLE_TEXT: [Look; 4] = [Look::Start, Look::End, Look::StartLF, Look::EndLF];
 /// Between two questions whether to stop so many bytes are searched.
 const STEP: usize = 16 << 10;
 /// What stands further on in a line is not searched, in bytes: no person wrote such a line.
@@ -81,7 +83,10 @@ impl Query {
             let pattern = compiled(&regex::escape(query), Alphabet::Ascii, MAX_TEXT).map_err(wrong)?;
             return Ok(Self { pattern, looks_around: false, budget: BUDGET });
         }
-        let looks_around = !assertions(query).is_empty();
+        let assertions = assertions(query);
+        if WHOLE_TEXT.into_iter().any(|end| assertions.contains(end)) {
+            return Err(Stopped::failed("matches lie within one line: its ends are ^ and $"));
+        }
         // How slow a pattern may be is told by its size without the letters of the world.
         let (pattern, budget) = match Self::within(query, Alphabet::Ascii, PATTERN) {
             Ok((pattern, budget)) => {
@@ -91,7 +96,7 @@ impl Query {
             Err(regex::Error::Syntax(_)) => Self::within(query, Alphabet::Unicode, PATTERN * LETTERS).map_err(wrong)?,
             Err(error) => return Err(wrong(error)),
         };
-        Ok(Self { pattern, looks_around, budget })
+        Ok(Self { pattern, looks_around: !assertions.is_empty(), budget })
     }
 
     /// A pattern of `size` bytes, or of twice as many with half the budget, and so on; and the budget.
@@ -270,13 +275,14 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
     let sieve = if is_regex { None } else { Sieve::of_text(toolbox.index.as_ref(), &query_text) };
     let wanted = |entry: &Entry| scope.has(entry);
     let scanned = scan((repo, files), sieve.as_ref(), query.budget, &wanted, cancelled, &mut |entry, content| {
-        if !query.may_match(content, cancelled)? {
+        // As what is shown of it.
+        let unmasked = String::from_utf8_lossy(content);
+        if !query.may_match(unmasked.as_bytes(), cancelled)? {
             return Ok(ControlFlow::Continue(()));
         }
         let text = texts.get(repo, entry)?;
         let heading = shown_line(&entry.path);
         let (mut here, mut left) = (0, 0);
-        let unmasked = String::from_utf8_lossy(content);
         for (number, own) in (1..=text.lines()).zip(unmasked.split('\n')) {
             if cancelled() {
                 return Err(Stopped::cancelled());

@@ -147,6 +147,10 @@ fn lines_are_searched_as_text_and_by_pattern() {
         (json!({"query": "(", "regex": true}), "`query` is no valid regular expression: unclosed group"),
         (json!({"query": "a\\nb", "regex": true}), "matches lie within one line"),
         (json!({"query": "a\nb"}), "matches lie within one line"),
+        (json!({"query": "\\Ause b", "regex": true}), "matches lie within one line: its ends are ^ and $"),
+        (json!({"query": "parse\\z", "regex": true}), "matches lie within one line"),
+        (json!({"query": "(?-m)^use b", "regex": true}), "matches lie within one line"),
+        (json!({"query": "(?-R:parse$)", "regex": true}), "matches lie within one line"),
         (json!({"query": "x", "path": "nowhere/*.rs"}), "no file matches the path `nowhere/*.rs`"),
         (json!({"query": "x", "path": "a[".to_owned()}), "no file matches"),
         (json!({"query": ""}), "codebase_search needs `query`"),
@@ -157,6 +161,19 @@ fn lines_are_searched_as_text_and_by_pattern() {
             "{arguments}: {}",
             answer.text
         );
+    }
+}
+
+#[test]
+fn files_that_are_not_utf_8_are_searched_as_they_are_shown() {
+    let test = TestEnvironment::new();
+    test.write("menu.txt", b"caf\xe9 au lait\nth\xe9\n");
+    let tools = &mut toolbox(&test, "worktree", Mask::On);
+    for (query, is_regex) in
+        [(" au lait", false), ("caf. au", true), ("^caf\\W au", true), ("f\u{fffd} au", false), ("f\u{fffd} au", true)]
+    {
+        let text = answered(tools, "codebase_search", &json!({"query": query, "regex": is_regex}));
+        assert_eq!(text, "menu.txt\n    1: caf\u{fffd} au lait\n", "{query}");
     }
 }
 
