@@ -127,7 +127,7 @@ pub fn evaluate(
         let mut before = known.before(parent);
         before.truncate(HISTORY);
         if before.len() < LEAST_HISTORY {
-            break;
+            continue;
         }
         let listing = repo.listing(parent)?;
         let tree_files = code_of(&listing, &HashSet::new());

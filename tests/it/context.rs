@@ -417,8 +417,8 @@ fn what_cannot_be_is_said() {
     }
 }
 
-#[test]
-fn commits_of_a_repository_are_measured() {
+/// A repository with a history that can be measured.
+fn long_history() -> TestEnvironment {
     let test = shop();
     // Two files that always change together, beside others that change alone.
     let commits: Vec<Vec<(String, String)>> = (0..130)
@@ -431,6 +431,12 @@ fn commits_of_a_repository_are_measured() {
         })
         .collect();
     test.import(&commits);
+    test
+}
+
+#[test]
+fn commits_of_a_repository_are_measured() {
+    let test = long_history();
     let repo = test.repo();
     let repo = repo.to_str().expect("a plain path");
     let ask = ["context-eval", repo, "--commits", "5", "--budget", "400,4000,400", "--format", "json"];
@@ -453,6 +459,38 @@ fn commits_of_a_repository_are_measured() {
     let told = test.revdeck(&none);
     assert!(String::from_utf8_lossy(&told.stderr).contains("no commit fits"));
     assert!(!String::from_utf8_lossy(&told.stdout).contains("no budget"));
+}
+
+#[test]
+fn a_history_of_its_own_that_was_merged_is_passed_over() {
+    let test = long_history();
+    test.git(&["reset", "-q", "--hard"]);
+    let later = |arguments: &[&str]| {
+        let mut git = test.command("git");
+        let git = git.env("GIT_COMMITTER_DATE", "2026-03-04T05:06:07Z").args(arguments);
+        assert!(git.status().expect("git starts").success(), "{arguments:?}");
+    };
+    later(&["checkout", "-q", "--orphan", "other"]);
+    later(&["commit", "-q", "-m", "Another root"]);
+    for path in ["src/a.py", "src/b.py"] {
+        test.write(path, "def other():\n    return 0\n");
+    }
+    later(&["commit", "-q", "-a", "-m", "Of two files"]);
+    later(&["checkout", "-q", "main"]);
+    later(&["merge", "-q", "--allow-unrelated-histories", "-s", "ours", "-m", "Both", "other"]);
+    let repo = test.repo();
+    let ask = |commits: &str| {
+        let repo = repo.to_str().expect("a plain path");
+        let asked = ["context-eval", repo, "--commits", commits, "--budget", "400", "--whole", "--format", "json"];
+        let output = test.revdeck(&asked);
+        let measured: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (measured["rows"][0]["commits"].as_u64(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (found, said) = ask("3");
+    assert_eq!((found, said.contains("commits fit")), (Some(3), false), "{said}");
+    let (found, said) = ask("1000");
+    let found = found.expect("some");
+    assert!((4..40).contains(&found) && said.contains(&format!("only {found} of 1000 commits fit: ")), "{said}");
 }
 
 #[test]
