@@ -435,6 +435,21 @@ fn long_history() -> TestEnvironment {
 }
 
 #[test]
+fn a_diff_of_files_elsewhere_changes_nothing() {
+    let test = shop();
+    let ask = |task: &str| {
+        let budget = ["--files", "*.py", "--budget", "2000", "--format", "json"];
+        json(&test, &[&["context", "--at", "HEAD", "--task", task][..], &budget].concat())["sections"].clone()
+    };
+    let hunk = "@@ -1 +1 @@\n-a\n+b\n";
+    for path in ["//etc/passwd", "/etc/passwd", "../passwd"] {
+        let sections = ask(&format!("lookup_price\n--- {path}\n+++ {path}\n{hunk}"));
+        assert!(!sections.to_string().contains("passwd\""), "{path}: {sections:#}");
+        assert!(sections.to_string().contains("src/price.py"), "{path}: {sections:#}");
+    }
+}
+
+#[test]
 fn commits_of_a_repository_are_measured() {
     let test = long_history();
     let repo = test.repo();

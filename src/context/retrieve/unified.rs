@@ -20,20 +20,24 @@ pub fn lines_outside(text: &str) -> Vec<&str> {
 fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
     let mut files: Vec<Given> = Vec::new();
     let mut old: Option<&str> = None;
+    // Whether the last file was one that cannot be.
+    let mut is_refused = false;
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         if let Some(path) = line.strip_prefix("--- ") {
             old = Some(path);
         } else if let (Some(new), Some(old)) = (line.strip_prefix("+++ "), old.take()) {
             let (old, new) = (path(old, "a/"), path(new, "b/"));
-            let (path, touch) = match (old, new) {
-                (None, Some(path)) => (path, Touch::Added),
-                (Some(path), None) => (path, Touch::Deleted),
-                (Some(_), Some(path)) => (path, Touch::Modified),
-                (None, None) => continue,
+            let file = match (old, new) {
+                (None, Some(path)) => Some((path, Touch::Added)),
+                (Some(path), None) => Some((path, Touch::Deleted)),
+                (Some(_), Some(path)) => Some((path, Touch::Modified)),
+                (None, None) => None,
             };
-            files.push(Given { path: path.to_owned(), touch, hunks: Vec::new() });
-        } else if let (Some(place), Some(file)) = (place(line), files.last_mut()) {
+            let file = file.filter(|(path, _)| is_inside(path));
+            is_refused = file.is_none();
+            files.extend(file.map(|(path, touch)| Given { path: path.to_owned(), touch, hunks: Vec::new() }));
+        } else if let (Some(place), true) = (place(line), is_refused || !files.is_empty()) {
             let mut hunk = GivenHunk { place, removed: Vec::new(), added: Vec::new() };
             let (mut before, mut after) = (place.old_lines, place.new_lines);
             let (mut kept_before, mut is_begun) = (0, false);
@@ -60,7 +64,9 @@ fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
                 }
             }
             hunk.place = without_context(place, kept_before, kept_after);
-            file.hunks.push(hunk);
+            if let Some(file) = files.last_mut().filter(|_| !is_refused) {
+                file.hunks.push(hunk);
+            }
         } else {
             outside(line);
         }
@@ -73,6 +79,11 @@ fn path<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let path = text.split('\t').next().unwrap_or(text).trim_end();
     let path = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')).unwrap_or(path);
     (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path))
+}
+
+/// Whether a path is one of a repository: relative, and nowhere up.
+fn is_inside(path: &str) -> bool {
+    !path.is_empty() && !path.starts_with('/') && path.split('/').all(|part| part != "..")
 }
 
 /// `@@ -1,2 +3,4 @@`.
@@ -130,6 +141,28 @@ mod tests {
         let files = parse("--- a/x\n+++ b/x\n@@ -10,4 +10,5 @@\n a\n b\n+c\n d\n e\n");
         let place = files[0].hunks[0].place;
         assert_eq!((place.old_start, place.old_lines, place.new_start, place.new_lines), (11, 0, 12, 1));
+    }
+
+    #[test]
+    fn files_elsewhere_are_passed_over_with_their_hunks() {
+        let hunk = "@@ -1 +1 @@\n-a\n+b\n";
+        for (old, new) in [
+            ("//etc/passwd", "//etc/passwd"),
+            ("/etc/passwd", "/etc/passwd"),
+            ("a//etc/passwd", "b//etc/passwd"),
+            ("a/../x", "b/../x"),
+            ("a/x/../../y", "/dev/null"),
+            ("/dev/null", "b/x/.."),
+            ("a/x", "/etc/passwd"),
+            ("/dev/null", "/dev/null"),
+            ("a/", "b/"),
+        ] {
+            let text = format!("Before.\n--- a/x\n+++ b/x\n{hunk}--- {old}\n+++ {new}\n{hunk}After.\n");
+            let files: Vec<_> = parse(&text).into_iter().map(|file| (file.path, file.hunks.len())).collect();
+            assert_eq!(files, [("x".to_owned(), 1)], "{old} {new}");
+            assert_eq!(lines_outside(&text), ["Before.", "After."], "{old} {new}");
+        }
+        assert_eq!(parse("--- /tmp/x.orig\n+++ b/..x..\n")[0].path, "..x..");
     }
 
     #[test]
