@@ -2,9 +2,10 @@
 //!
 //! Invariants: a report in the worktree tells of files that stand there as in the snapshot, and have since it was written;
 //! a report is read up to a bound, once for each content: what it says is kept, and is the same as what would be read;
-//! what it names is held against the files of the tree. Where there is none, looking for one is all that is done.
+//! what it names is held against the files of the tree. Where there is none, looking for one is all that is done. Of a file
+//! is found out once whether it stands: whoever asks twice is answered the same, whatever is written meanwhile.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
@@ -55,6 +56,8 @@ pub struct Reports {
 struct Report {
     place: Place,
     said: OnceCell<Option<Said>>,
+    /// Of one in the worktree: by path whether the file stands there of which it tells.
+    stood: RefCell<HashMap<String, bool>>,
 }
 
 #[derive(Debug)]
@@ -85,7 +88,7 @@ impl Reports {
         let named = FOLDERS.iter().flat_map(|folder| lcov_in(&root.join(folder)));
         let in_worktree = PLACES.iter().map(|place| root.join(place)).filter(|path| is_ordinary(path)).chain(named);
         let found = in_tree.chain(in_worktree.map(Place::Worktree)).take(MOST);
-        let found = found.map(|place| Report { place, said: OnceCell::new() }).collect();
+        let found = found.map(|place| Report { place, said: OnceCell::new(), stood: RefCell::default() }).collect();
         Self { root, folder: folder.map(Path::to_owned), found }
     }
 
@@ -121,7 +124,10 @@ impl Reports {
                     let file = worktree.as_ref().zip(places.file(path));
                     file.is_some_and(|(worktree, file)| worktree.has(path, &file.blob, written))
                 };
-                covered.files.retain(|path, _| !cancelled() && stands(path));
+                let mut stood = report.stood.borrow_mut();
+                covered.files.retain(|path, _| {
+                    !cancelled() && *stood.entry(path.clone()).or_insert_with_key(|path| stands(path))
+                });
             }
             (!covered.files.is_empty() && !cancelled()).then_some(covered)
         })

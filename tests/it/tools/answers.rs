@@ -329,6 +329,22 @@ fn what_tests_reach_is_told_without_a_history() {
 }
 
 #[test]
+fn what_is_told_of_a_place_stays_while_its_file_is_written() {
+    let test = project();
+    test.write(".gitignore", "lcov.info\n");
+    test.write("lcov.info", "SF:src/b.rs\nDA:2,1\nend_of_record\nSF:src/a.rs\nDA:19,0\nend_of_record\n");
+    let tools = &mut toolbox(&test, "worktree", Mask::On);
+    let asked = json!({ "name": "parse" });
+    let before = answered(tools, "find_symbol", &asked);
+    assert!(before.contains("src/b.rs:2 (function; tests reach 1 of 1 line)"), "{before}");
+    test.write("src/b.rs", "moved on\n");
+    std::fs::remove_file(test.repo().join("src/a.rs")).expect("removed");
+    assert_eq!(answered(tools, "find_symbol", &asked), before);
+    let tools = &mut toolbox(&test, "commit:HEAD", Mask::On);
+    assert!(!answered(tools, "find_symbol", &asked).contains("tests"), "another toolbox finds it out anew");
+}
+
+#[test]
 fn the_change_is_shown_with_the_numbers_of_the_new_side() {
     let test = project();
     let tools = &mut toolbox(&test, "worktree", Mask::On);
