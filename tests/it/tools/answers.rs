@@ -383,6 +383,7 @@ fn static_findings_are_those_of_the_built_in_reviewer() {
     let test = project();
     test.write("notes.md", "text\n");
     test.write("src/bad.py", format!("def f(a, b, c, d, e, g, h, i):\n    return a\n\nKEY = \"{AWS}\"\n"));
+    test.write("src/b\u{1b}ad.py", format!("KEY = \"{AWS}\"\n"));
     let tools = &mut toolbox(&test, "worktree", Mask::On);
     let all = answered(tools, "static_findings", &json!({}));
     assert!(
@@ -395,6 +396,10 @@ fn static_findings_are_those_of_the_built_in_reviewer() {
         "{all}"
     );
     assert_eq!(answered(tools, "static_findings", &json!({"path": "notes.md"})), "Static analysis found nothing here.");
+    for path in ["src/b\\u{1b}ad.py", "src/b\u{1b}ad.py"] {
+        let found = answered(tools, "static_findings", &json!({ "path": path }));
+        assert!(found.starts_with("1 finding\nsrc/b\\u{1b}ad.py\n1: p0 HARDCODED"), "{found}");
+    }
     let answer = call(tools, "static_findings", &json!({"path": "src/b.rs"}));
     assert_eq!(answer.outcome, ToolOutcome::Failed);
     assert_eq!(
