@@ -137,6 +137,24 @@ fn lines_that_are_there_are_not_paid_twice() {
 }
 
 #[test]
+fn what_is_there_in_the_middle_is_not_paid_twice_and_keeps_its_text() {
+    let compressed = |line: u32| file_line("a", line).replace("line", "l.");
+    let mut class = piece("a", 1, 40, Need::Worth, 0.5);
+    (class.text, class.first) = ((1..=40).map(compressed).collect::<String>().into(), 0.0);
+    let methods = [piece("a", 11, 20, Need::Named, 0.9), piece("a", 31, 32, Need::Named, 0.8)];
+    let pieces = [&methods[..], &[class]].concat();
+    let is_of_a_method =
+        |line: u32| methods.iter().any(|method| method.lines.is_some_and(|own| own.holds(LineRange::new(line, line))));
+    let said = |line: u32| if is_of_a_method(line) { file_line("a", line) } else { compressed(line) };
+    let expected: String = (1..=40).map(said).collect();
+    let expected = merge::frame("a", Some(LineRange::new(1, 40)), SectionKind::Window, &expected);
+    // Sums of parts are a few tokens more.
+    let found = packed(&pieces, count(&expected) as u32 + 4);
+    assert_eq!(found.text(), expected);
+    assert_eq!((found.included, found.sections[0].pieces), (3, 3));
+}
+
+#[test]
 fn what_the_task_names_takes_half_of_what_is_left() {
     let named = |path: &str, score| Piece { worth: 0.0, first: 0.0, ..piece(path, 1, 10, Need::Named, score) };
     let mut pieces = vec![piece("a", 1, 10, Need::Must, 1.0)];
