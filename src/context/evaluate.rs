@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::chunk::chunks;
 use super::house_documents::house_documents;
 use super::imports::Tree;
-use super::library::{Library, code_of, content, own};
+use super::library::{Library, Own, code_of, content};
 use super::pack::{Because, Need, Packed, Piece, SectionKind, pack};
 use super::past::Known;
 use super::retrieve::history::Touch;
@@ -132,7 +132,9 @@ pub fn evaluate(
         let listing = repo.listing(parent)?;
         let tree_files = code_of(&listing, &HashSet::new());
         let given: HashSet<&str> = case.task.paths().collect();
-        let files = library.read(repo, own(repo, parent, tree_files.clone(), &|path| given.contains(path))?);
+        let is_given = |path: &str| given.contains(path);
+        let mut own = Own::of(repo, parent, &is_given)?;
+        let files = library.read(repo, own.by_name(tree_files.clone()), &mut own);
         let is_there = |path: &str| files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
         if !case.hidden.iter().all(|hidden| is_there(&hidden.path)) {
             continue;

@@ -15,7 +15,7 @@ use super::compress::Strength;
 use super::covered::Reports;
 use super::house_documents::house_documents;
 use super::index::{Index, Reach};
-use super::library::{Library, code_of, own};
+use super::library::{Library, Own, code_of};
 use super::meaning::Meaning;
 use super::named::{self, Mentions};
 use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack_unless};
@@ -178,15 +178,17 @@ fn put_together(
         notes.push(format!("only {} of {all} of code were looked at: there is no index of all of them", chosen.len()));
     }
     let first: HashSet<&str> = task.paths().chain(named.paths()).collect();
-    let chosen = own(repo, tree, chosen, &|path| first.contains(path))?;
-    let (files, unread) = library.read_within(repo, chosen, &first, cancelled);
+    let is_asked = |path: &str| first.contains(path);
+    let mut own = Own::of(repo, tree, &is_asked)?;
+    let (files, unread) = library.read_within(repo, own.by_name(chosen), &mut own, cancelled);
     if cancelled() {
         return Ok(None);
     }
     // What is in focus need not be code.
     let is_other = |focus: &&Focus| !files.iter().any(|file| file.path == focus.path);
     let others = task.focus.iter().filter(is_other).filter_map(|focus| any_file(&listing, &focus.path));
-    let others = library.read(repo, others.collect());
+    let others = library.read(repo, others.collect(), &mut own);
+    drop(own);
     mentions.declared(&mut named, &files, &library.vocabulary);
     let told = |file: &SourceFile| match cancelled() {
         true => Told::plain(&file.document, "", &str::len),

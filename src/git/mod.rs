@@ -42,7 +42,7 @@ mod worktree;
 
 pub use checkout::Throwaway;
 pub use error::GitError;
-pub use filter::Judge;
+pub use filter::{Judge, Looks};
 pub use follow::Altered;
 pub use glance::{Glance, Stance};
 pub use harvest::{Harvest, HarvestError, Most, Sown};
