@@ -11,6 +11,7 @@ pub mod covered;
 mod diff;
 mod disk;
 pub mod evaluate;
+mod focus;
 pub mod given;
 pub mod house_documents;
 pub mod house_rules;

@@ -13,6 +13,7 @@ use ignore::gitignore::Gitignore;
 use super::candidates::choose;
 use super::compress::Strength;
 use super::covered::Reports;
+use super::focus::{focus_pieces, is_sent};
 use super::house_documents::house_documents;
 use super::index::{Index, Reach};
 use super::library::{Library, Own, code_of};
@@ -230,7 +231,8 @@ fn put_together(
     let covered = reports.of(repo, &tree_files, &changed_paths, cancelled);
     let untested = covered.map(|covered| untested(&task, telling, &blobs, &covered, cancelled)).unwrap_or_default();
     all.extend(untested_piece(&untested, budget / UNTESTED_PART, count));
-    let places = focus_pieces(&task.focus, &[files.as_slice(), &others].concat(), telling, budget, count);
+    let most = MAX_FOCUS.min(budget / FOCUS_PART);
+    let places = focus_pieces(&task.focus, &[files.as_slice(), &others].concat(), telling, most, count);
     let is_missing = |focus: &&Focus| !places.iter().any(|piece| piece.path == focus.path);
     notes.extend(task.focus.iter().filter(is_missing).map(|focus| {
         format!(
@@ -238,6 +240,8 @@ fn put_together(
             one_line(&focus.path)
         )
     }));
+    let in_focus: Vec<(String, LineRange)> =
+        places.iter().filter_map(|piece| Some((piece.path.clone(), piece.lines?))).collect();
     all.extend(places);
     if tells_rests {
         all.extend(rests(given(), &files, telling, MAX_FOCUS.min(budget / FOCUS_PART), count));
@@ -278,6 +282,12 @@ fn put_together(
         let Some(shorter) = pack(&all) else { return Ok(None) };
         packed = Packed { compression: Some(*strength), ..shorter };
     }
+    notes.extend(
+        in_focus
+            .iter()
+            .filter(|piece| !is_sent(piece, &packed))
+            .map(|(path, _)| format!("nothing of {} is in focus: the budget has no room for it", one_line(path))),
+    );
     let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
     tell_parts(&mut packed, &declared);
     let sent = packed.sections.iter().map(|section| section.path.as_str());
@@ -341,46 +351,6 @@ fn beginning(text: &str, most: u32, count: Count<'_>) -> String {
             return beginning;
         }
     }
-}
-
-/// The lines around each place in focus; of a file without a place its beginning.
-fn focus_pieces(
-    focus: &[Focus],
-    files: &[SourceFile],
-    telling: &Telling<'_>,
-    budget: u32,
-    count: Count<'_>,
-) -> Vec<Piece> {
-    let most = MAX_FOCUS.min(budget / FOCUS_PART) / focus.len().max(1) as u32;
-    let around = |focus: &Focus| {
-        let file = files.iter().find(|file| file.path == focus.path)?;
-        let (document, texts) = (&file.document, telling.told(file).texts);
-        let line = focus.line.unwrap_or(1).clamp(1, document.lines().max(1));
-        let passages = &document.passages;
-        let lines =
-            |range: (usize, usize)| Some(LineRange::new(passages.get(range.0)?.start + 1, passages.get(range.1)?.end));
-        let said = |range: (usize, usize)| -> String { (range.0..=range.1).map(|number| texts.get(number)).collect() };
-        let at = passages.iter().position(|passage| (passage.start + 1..=passage.end).contains(&line))?;
-        let mut range = (at, at);
-        // Wider by a passage above and below in turns, while it fits.
-        let (mut above, mut below) = (true, true);
-        while above || below {
-            for is_above in [true, false] {
-                let grown = if is_above { (range.0.wrapping_sub(1), range.1) } else { (range.0, range.1 + 1) };
-                let fits = lines(grown).is_some_and(|_| count(&said(grown)) as u32 <= most);
-                match (fits, is_above) {
-                    (true, _) => range = grown,
-                    (false, true) => above = false,
-                    (false, false) => below = false,
-                }
-            }
-        }
-        let lines = lines(range)?;
-        let mut piece = piece(SectionKind::Focus, Need::Must, said(range), "in focus");
-        (piece.path, piece.lines) = (focus.path.clone(), Some(lines));
-        Some(piece)
-    };
-    focus.iter().filter_map(around).collect()
 }
 
 /// What a file is, for when none of it fits.
@@ -560,6 +530,8 @@ fn types(pieces: &mut [Piece], ranked: &[RankedFile]) {
     }
 }
 
+#[cfg(test)]
+mod asked;
 #[cfg(test)]
 mod cancelled;
 

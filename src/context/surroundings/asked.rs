@@ -1,0 +1,93 @@
+//! What is asked for is there, and what is not says so.
+
+use super::*;
+use crate::context::pack::Section;
+
+/// A repository with one commit.
+struct Sample {
+    _folder: tempfile::TempDir,
+    repo: Repo,
+    tip: String,
+}
+
+impl Sample {
+    fn of(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let mut index = git.index().expect("an index");
+        for (path, text) in files {
+            let zero = git2::IndexTime::new(0, 0);
+            let entry = git2::IndexEntry {
+                ctime: zero,
+                mtime: zero,
+                dev: 0,
+                ino: 0,
+                mode: 0o100_644,
+                uid: 0,
+                gid: 0,
+                file_size: 0,
+                id: git2::Oid::ZERO_SHA1,
+                flags: 0,
+                flags_extended: 0,
+                path: path.as_bytes().to_vec(),
+            };
+            index.add_frombuffer(&entry, text.as_bytes()).expect("an entry");
+        }
+        let tree = git.find_tree(index.write_tree().expect("a tree")).expect("the tree");
+        let who = git2::Signature::new("a", "a@example.org", &git2::Time::new(0, 0)).expect("a name");
+        let tip = git.commit(None, &who, &who, "a", &tree, &[]).expect("a commit").to_string();
+        Self { repo: Repo::discover(folder.path()).expect("a repository"), _folder: folder, tip }
+    }
+
+    fn asked(&self, task: Task, budget: u32, options: Options, front: Vec<Piece>) -> Packed {
+        let question = Question {
+            tree: &self.tip,
+            history: &self.tip,
+            task,
+            front,
+            documents_told: &[],
+            budget,
+            encoding: Encoding::O200kBase,
+            options,
+            folder: None,
+            index: None,
+            meaning: None,
+            cancelled: &|| false,
+        };
+        surroundings(&self.repo, question).expect("a repository").expect("a context")
+    }
+}
+
+fn focus(path: &str, line: u32) -> Task {
+    Task { focus: vec![Focus { path: path.to_owned(), line: Some(line) }], ..Task::default() }
+}
+
+fn in_focus(packed: &Packed) -> Vec<&Section> {
+    packed.sections.iter().filter(|section| section.kind == SectionKind::Focus).collect()
+}
+
+#[test]
+fn a_focus_on_what_a_program_wrote_or_on_long_lines_is_told_in_its_part_of_the_budget() {
+    let made = format!("// @generated\n{}", "fn made() {}\n".repeat(9));
+    let long = "words of a line ".repeat(100) + "\n";
+    let wide = "[1, 2, 3], ".repeat(9_000);
+    let sample = Sample::of(&[("made.rs", &made), ("long.md", &long.repeat(8)), ("wide.json", &wide)]);
+    for (path, line) in [("made.rs", 3), ("long.md", 4), ("wide.json", 1)] {
+        let packed = sample.asked(focus(path, line), 8_000, Options::default(), Vec::new());
+        let [section] = in_focus(&packed)[..] else { panic!("{path}: {packed:#?}") };
+        let lines = section.lines.expect("of a file");
+        assert!(lines.start <= line && line <= lines.end && section.path == path, "{path}: {lines:?}");
+        // With its title and fences.
+        assert!(section.tokens <= 8_000 / FOCUS_PART + 30, "{path}: {}", section.tokens);
+        assert_eq!(packed.notes, Vec::<String>::new(), "{path}");
+    }
+}
+
+#[test]
+fn a_focus_that_has_no_room_is_said() {
+    let sample = Sample::of(&[("a.rs", "fn a() {}\n")]);
+    let front = piece(SectionKind::Rules, Need::Must, "rule ".repeat(95), "the rules");
+    let packed = sample.asked(focus("a.rs", 1), 100, Options::default(), vec![front]);
+    assert_eq!(in_focus(&packed).len(), 0, "{packed:#?}");
+    assert_eq!(packed.notes, ["nothing of a.rs is in focus: the budget has no room for it"]);
+}
