@@ -41,6 +41,7 @@ mod threads;
 pub mod tokens;
 pub mod tools;
 mod units;
+mod worth;
 
 pub use secret_files::is_secret_file;
 pub use text::{fence, visible};

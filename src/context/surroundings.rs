@@ -35,6 +35,7 @@ use super::telling::{Place, Telling};
 use super::text::most_that_fits;
 use super::tokens;
 use super::units::{most_tokens, units};
+use super::worth::{Worth, Worths};
 use crate::domain::text::one_line;
 use crate::domain::{Encoding, LineRange};
 use crate::git::{EntryKind, GitError, Listing, Repo, TreeFile};
@@ -265,8 +266,19 @@ fn put_together(
     named::mark_files(&mut code, &named, MAX_FOCUS.min(budget / FOCUS_PART));
     sift(&mut code, &mut filtered, |piece| (!is_likely(piece)).then_some(Filter::Unlikely));
     let because_of = |file: &RankedFile| because(&file.factors, weights);
-    let counted = (&library.vocabulary, count);
-    let mut declarations = named::declarations(&named, &task, (&ranked, &files), telling, &because_of, counted);
+    let asked = named::Asked {
+        named: &named,
+        task: &task,
+        ranked: &ranked,
+        files: &files,
+        telling,
+        vocabulary: &library.vocabulary,
+        weights,
+        because_of: &because_of,
+        most: most_tokens(budget),
+        count,
+    };
+    let mut declarations = asked.declarations();
     sift(&mut declarations, &mut filtered, |piece| options.kind_filter(piece.kind));
     code.extend(declarations);
     types(&mut code, &ranked);
@@ -375,26 +387,11 @@ pub fn pieces(ranked: &[RankedFile], weights: &Weights, declared: Declared<'_>, 
         let because = because(&file.factors, weights);
         // A file's passages have few reasons.
         let mut reasons: HashMap<&str, Arc<Because>> = HashMap::new();
-        let worth = file.probability.powf(weights.calibration.confidence);
-        let most_share = file.passages.iter().map(|passage| passage.share).fold(f32::MIN_POSITIVE, f32::max);
+        let worths = Worths::of(file, weights);
         let (texts, places, is_test) = (&file.told.texts, &file.document.passages, is_test_path(&file.path));
         for unit in units(places, &texts.tokens, texts, &declared(&file.path), most) {
-            let first = places.partition_point(|place| place.end < unit.lines.start);
-            let parts = file.passages.iter().enumerate().skip(first);
-            let parts = parts.take_while(|(_, passage)| passage.place.start < unit.lines.end);
-            // The strongest, and what all are worth together: of a passage that is cut, by its lines.
-            let (mut strongest, mut share) = (None::<(usize, &RankedPassage)>, 0.0f32);
-            for (number, passage) in parts {
-                let place = passage.place;
-                let lines = unit.lines.end.min(place.end) + 1 - unit.lines.start.max(place.start + 1);
-                share += passage.share * lines as f32 / (place.end - place.start).max(1) as f32;
-                if strongest.is_none_or(|(_, known)| passage.share > known.share) {
-                    strongest = Some((number, passage));
-                }
-            }
-            let Some((number, passage)) = strongest else { continue };
-            // Of the file's best; that a file is there at all is worth something, the more the better this tells of it.
-            let part = (share / most_share).min(1.0);
+            let Some(Worth { strongest, part, worth, first }) = worths.of_lines(unit.lines) else { continue };
+            let Some(passage) = file.passages.get(strongest) else { continue };
             let reason = passage_reason(&passage.factors, weights);
             let because = reasons.entry(reason).or_insert_with(|| {
                 let reason = format!("{}; {reason}", because.reason);
@@ -408,13 +405,13 @@ pub fn pieces(ranked: &[RankedFile], weights: &Weights, declared: Declared<'_>, 
             pieces.push(Piece {
                 path: file.path.clone(),
                 lines: Some(unit.lines),
-                kind: unit.kind.filter(|_| !is_test).unwrap_or_else(|| kind(file, number, passage)),
+                kind: unit.kind.filter(|_| !is_test).unwrap_or_else(|| kind(file, strongest, passage)),
                 text,
                 tokens: Some(tokens),
                 need: Need::Worth,
                 score: file.probability * part,
-                worth: worth * share,
-                first: worth * weights.first * part.sqrt(),
+                worth,
+                first,
                 because: Arc::clone(because),
             });
         }

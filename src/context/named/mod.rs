@@ -7,7 +7,7 @@ mod pieces;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-pub use pieces::{declarations, mark_files};
+pub use pieces::{Asked, mark_files};
 
 use super::index::{Index, IndexError, Reach};
 use super::retrieve::SourceFile;

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::{Mention, Named};
-use crate::context::chunk::{ChunkKind, Declaration, MOST_TOKENS};
+use crate::context::chunk::{ChunkKind, Declaration};
 use crate::context::pack::{Because, Count, Need, Piece, SectionKind};
 use crate::context::retrieve::document::Document;
 use crate::context::retrieve::task::Task;
+use crate::context::retrieve::weights::Weights;
 use crate::context::retrieve::words::Vocabulary;
 use crate::context::retrieve::{RankedFile, SourceFile};
 use crate::context::telling::Telling;
 use crate::context::text::lines_of;
+use crate::context::worth::Worths;
 use crate::domain::LineRange;
 use crate::provider::builtin::facts::is_test_path;
 
@@ -51,59 +53,89 @@ pub fn mark_files(pieces: &mut [Piece], named: &Named<'_>, most: u32) {
     }
 }
 
-/// The declarations that are named, of files that are ranked or in focus: what a change touches, its diff tells.
-pub fn declarations(
-    named: &Named<'_>,
-    task: &Task,
-    (ranked, files): (&[RankedFile], &[SourceFile]),
-    telling: &Telling<'_>,
-    because_of: &dyn Fn(&RankedFile) -> Because,
-    (vocabulary, count): (&Vocabulary, Count<'_>),
-) -> Vec<Piece> {
-    let changed: HashSet<&str> = task.given.iter().map(|given| given.path.as_str()).collect();
-    let declaring = named.declaring.iter().filter(|(path, _)| !changed.contains(path.as_str()));
-    let wanted = declaring.filter_map(|(path, mentions)| {
-        let file = files.iter().find(|file| file.path == *path)?;
-        let known = ranked.iter().find(|file| file.path == *path);
-        // Nobody asks for it: a file that may not be sent, or beyond those that are ranked.
-        (known.is_some() || task.focus.iter().any(|focus| focus.path == *path)).then_some((file, known, mentions))
-    });
-    let wanted: Vec<_> = wanted.collect();
-    let of_files: Vec<_> = wanted.iter().map(|(file, ..)| (file.path.clone(), file.blob.clone())).collect();
-    telling.prepare(&of_files, &|| false);
-    let mut pieces = Vec::new();
-    for (file, known, mentions) in wanted {
+/// What the declarations that are named are looked for in.
+pub struct Asked<'a> {
+    pub named: &'a Named<'a>,
+    pub task: &'a Task,
+    pub ranked: &'a [RankedFile],
+    pub files: &'a [SourceFile],
+    pub telling: &'a Telling<'a>,
+    pub vocabulary: &'a Vocabulary,
+    pub weights: &'a Weights,
+    pub because_of: &'a dyn Fn(&RankedFile) -> Because,
+    /// Of a declaration of more tokens the head is told.
+    pub most: u32,
+    pub count: Count<'a>,
+}
+
+/// A file that declares what is named.
+struct Declaring<'a> {
+    file: &'a SourceFile,
+    /// Where it is ranked.
+    known: Option<&'a RankedFile>,
+    mentions: &'a [Mention<'a>],
+}
+
+impl Asked<'_> {
+    /// The declarations that are named, of files that are ranked or in focus: what a change touches, its diff tells.
+    pub fn declarations(&self) -> Vec<Piece> {
+        let wanted = self.wanted();
+        let of_files = wanted.iter().map(|wanted| (wanted.file.path.clone(), wanted.file.blob.clone()));
+        self.telling.prepare(&of_files.collect::<Vec<_>>(), &|| false);
+        wanted.iter().flat_map(|wanted| self.declared(wanted)).collect()
+    }
+
+    fn wanted(&self) -> Vec<Declaring<'_>> {
+        let changed: HashSet<&str> = self.task.given.iter().map(|given| given.path.as_str()).collect();
+        let declaring = self.named.declaring.iter().filter(|(path, _)| !changed.contains(path.as_str()));
+        let wanted = declaring.filter_map(|(path, mentions)| {
+            let file = self.files.iter().find(|file| file.path == *path)?;
+            let known = self.ranked.iter().find(|file| file.path == *path);
+            // Nobody asks for it: a file that may not be sent, or beyond those that are ranked.
+            let is_wanted = known.is_some() || self.task.focus.iter().any(|focus| focus.path == *path);
+            is_wanted.then_some(Declaring { file, known, mentions })
+        });
+        wanted.collect()
+    }
+
+    fn declared(&self, &Declaring { file, known, mentions }: &Declaring<'_>) -> Vec<Piece> {
         let path = &file.path;
-        let told = known.map_or_else(|| telling.told(file), |known| known.told.clone());
+        let told = known.map_or_else(|| self.telling.told(file), |known| known.told.clone());
         let text_of = |lines: LineRange| -> String {
             let numbers = file.document.passages.iter().enumerate();
             let overlapping = numbers.filter(|(_, place)| lines.overlaps(LineRange::new(place.start + 1, place.end)));
             overlapping.map(|(number, place)| lines_of(told.texts.get(number), place.start + 1, lines)).collect()
         };
-        let declared = telling.declarations(path, &file.blob);
-        let because = because(&known.map(because_of).unwrap_or_default());
-        for mention in mentions {
-            for (kind, lines, head) in places(*mention, &declared, &file.document, vocabulary) {
-                let (mut lines, mut text) = (lines, text_of(lines));
-                if count(&text) as u32 > MOST_TOKENS {
-                    (lines, text) = (head, text_of(head));
-                }
-                pieces.push(Piece {
-                    path: path.clone(),
-                    lines: Some(lines),
-                    kind: if is_test_path(path) { SectionKind::Test } else { kind },
-                    text: text.into(),
-                    tokens: None,
-                    need: Need::Named,
-                    score: score(known.map_or(1.0, |known| known.probability)),
-                    worth: 0.0,
-                    first: 0.0,
-                    because: Arc::clone(&because),
-                });
+        let declared = self.telling.declarations(path, &file.blob);
+        let because = because(&known.map(self.because_of).unwrap_or_default());
+        let worths = known.map(|known| Worths::of(known, self.weights));
+        let worth_of = |lines: LineRange| match &worths {
+            Some(worths) => worths.of_lines(lines).map_or((0.0, 0.0), |worth| (worth.worth, worth.first)),
+            // What is in focus is not ranked: all of it is worth the same.
+            None => (lines.count() as f32 / file.document.lines().max(1) as f32, 0.0),
+        };
+        let piece = |(kind, lines, head): (SectionKind, LineRange, LineRange)| {
+            let (mut lines, mut text) = (lines, text_of(lines));
+            if (self.count)(&text) as u32 > self.most {
+                (lines, text) = (head, text_of(head));
             }
-        }
+            let (worth, first) = worth_of(lines);
+            Piece {
+                path: path.clone(),
+                lines: Some(lines),
+                kind: if is_test_path(path) { SectionKind::Test } else { kind },
+                text: text.into(),
+                tokens: None,
+                need: Need::Named,
+                score: score(known.map_or(1.0, |known| known.probability)),
+                worth,
+                first,
+                because: Arc::clone(&because),
+            }
+        };
+        let places = mentions.iter().flat_map(|mention| places(*mention, &declared, &file.document, self.vocabulary));
+        places.map(piece).collect()
     }
-    pieces
 }
 
 fn score(probability: f32) -> f32 {

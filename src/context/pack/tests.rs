@@ -176,6 +176,24 @@ fn what_the_task_names_takes_half_of_what_is_left() {
     }
 }
 
+#[rstest]
+#[case::taken_by_its_worth(0.9, &["b"], Excluded::Budget, "c")]
+#[case::what_is_worth_more_is(0.1, &["c"], Excluded::Budget, "b")]
+fn a_name_that_is_more_than_the_half_is_taken_as_other_code_is(
+    #[case] worth: f32,
+    #[case] expected: &[&str],
+    #[case] reason: Excluded,
+    #[case] left_out: &str,
+) {
+    let code = |path: &str, need| Piece { worth: 0.5, first: 0.0, ..piece(path, 1, 10, need, 0.9) };
+    let pieces = [Piece { worth, ..code("b", Need::Named) }, code("c", Need::Worth)];
+    let price = packed(&pieces[..1], 1_000).total_tokens;
+    let found = packed(&pieces, price * 3 / 2);
+    assert_eq!(found.sections.iter().map(|section| section.path.as_str()).collect::<Vec<_>>(), expected);
+    let left: Vec<_> = found.left_out.iter().map(|left| (left.path.as_str(), left.reason)).collect();
+    assert_eq!(left, [(left_out, reason)]);
+}
+
 #[test]
 fn the_strongest_comes_first_and_the_second_strongest_last() {
     let pieces: Vec<Piece> = ["a", "b", "c", "d"]

@@ -91,3 +91,24 @@ fn a_focus_that_has_no_room_is_said() {
     assert_eq!(in_focus(&packed).len(), 0, "{packed:#?}");
     assert_eq!(packed.notes, ["nothing of a.rs is in focus: the budget has no room for it"]);
 }
+
+#[test]
+fn of_a_long_declaration_that_is_named_the_head_is_told_however_small_the_budget_is() {
+    let steps: String = (0..140).map(|number| format!("    road.step_{number}(road, {number});\n")).collect();
+    let walk = format!("/// Walks.\nfn long_walk(road: &Road) {{\n{steps}}}\n");
+    let sample = Sample::of(&[("a.rs", "fn a() {}\n"), ("far/walk.rs", &walk)]);
+    let task = Task { text: "what `long_walk` does".to_owned(), ..focus("a.rs", 1) };
+    let named = |budget: u32| {
+        let front = piece(SectionKind::Rules, Need::Must, "rule ".repeat(budget as usize / 2), "the rules");
+        let packed = sample.asked(task.clone(), budget, Options::default(), vec![front]);
+        let is_of_it = |section: &&Section| section.path == "far/walk.rs" && section.lines.is_some();
+        packed.sections.iter().find(is_of_it).map(|section| (section.lines, section.because.reason.clone()))
+    };
+    let (lines, reason) = named(12_000).expect("the declaration");
+    assert_eq!(lines, Some(LineRange::new(1, 143)));
+    assert!(reason.starts_with("the task names it"), "{reason}");
+    // More than a quarter of it.
+    let (lines, reason) = named(3_000).expect("its head");
+    assert!(lines.is_some_and(|lines| lines.holds(LineRange::new(2, 2))), "{lines:?}");
+    assert!(reason.starts_with("the task names it"), "{reason}");
+}
