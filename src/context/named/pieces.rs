@@ -20,8 +20,8 @@ use crate::provider::builtin::facts::is_test_path;
 /// What is named has a score above that of what is likely; how far above, its file's probability says.
 const LEAST_SCORE: f32 = 0.9;
 
-/// Marks the best pieces of each file that is named by its path, of `most` tokens: what it declares before what stands around
-/// that, since its words need not be the task's.
+/// Marks the best pieces of each file that is named by its path, of `most` tokens, and the best one in any case: what it
+/// declares before what stands around that, since its words need not be the task's.
 pub fn mark_files(pieces: &mut [Piece], named: &Named<'_>, most: u32) {
     let mut of_files: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| named.files.contains(&piece.path)) {
@@ -35,14 +35,15 @@ pub fn mark_files(pieces: &mut [Piece], named: &Named<'_>, most: u32) {
             let (a, b) = (&pieces[*a], &pieces[*b]);
             declares(b).cmp(&declares(a)).then(b.worth.total_cmp(&a.worth)).then(a.lines.cmp(&b.lines))
         });
-        let mut left = most;
+        let tokens = |at: &usize| pieces[*at].tokens.unwrap_or(0);
+        let mut left = most.saturating_sub(of_file.first().map_or(0, tokens));
         let mut fits = |at: &usize| {
-            let rest = left.checked_sub(pieces[*at].tokens.unwrap_or(0));
+            let rest = left.checked_sub(tokens(at));
             left = rest.unwrap_or(left);
             rest.is_some()
         };
-        let best = of_file.first().copied();
-        marked.extend(of_file.into_iter().filter(|at| fits(at) || Some(*at) == best));
+        marked.extend(of_file.first());
+        marked.extend(of_file.into_iter().skip(1).filter(|at| fits(at)));
     }
     for at in marked {
         let piece = &mut pieces[at];
@@ -178,5 +179,37 @@ fn kind(kind: ChunkKind) -> SectionKind {
         ChunkKind::Class | ChunkKind::Interface | ChunkKind::Type => SectionKind::Type,
         ChunkKind::Test => SectionKind::Test,
         _ => SectionKind::Window,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::all(&[30, 30, 40], &[1, 2, 3])]
+    #[case::what_fits(&[60, 50, 30, 20], &[1, 3])]
+    #[case::one_that_is_more_is_all(&[150, 50, 30], &[1])]
+    #[case::one_that_is_as_much(&[100, 50], &[1])]
+    fn of_a_named_file_as_much_is_marked_as_may_be(#[case] tokens: &[u32], #[case] expected: &[u32]) {
+        let piece = |(number, tokens): (usize, &u32)| Piece {
+            path: "a.rs".to_owned(),
+            lines: Some(LineRange::new(number as u32 + 1, number as u32 + 1)),
+            kind: SectionKind::Function,
+            text: String::new().into(),
+            tokens: Some(*tokens),
+            need: Need::Worth,
+            score: 0.5,
+            worth: 1.0 / (number + 1) as f32,
+            first: 0.0,
+            because: Arc::default(),
+        };
+        let mut pieces: Vec<Piece> = tokens.iter().enumerate().map(piece).collect();
+        let named = Named { files: ["a.rs".to_owned()].into(), ..Named::default() };
+        mark_files(&mut pieces, &named, 100);
+        let marked = pieces.iter().filter(|piece| piece.need == Need::Named);
+        assert_eq!(marked.filter_map(|piece| Some(piece.lines?.start)).collect::<Vec<_>>(), expected);
     }
 }
