@@ -282,8 +282,12 @@ fn put_together(
     sift(&mut declarations, &mut filtered, |piece| options.kind_filter(piece.kind));
     code.extend(declarations);
     types(&mut code, &ranked);
+    // A file of which nobody wants anything is not told in short either.
+    let left: HashSet<&str> = code.iter().map(|piece| piece.path.as_str()).collect();
+    let is_likely = |file: &&RankedFile| file.probability >= LIKELY && left.contains(file.path.as_str());
+    let summaries: Vec<Piece> = ranked.iter().filter(is_likely).map(|file| summary(file, library)).collect();
     all.extend(code);
-    all.extend(ranked.iter().filter(|file| file.probability >= LIKELY).map(|file| summary(file, library)));
+    all.extend(summaries);
     let pack = |all: &[Piece]| pack_unless(cancelled, all, budget, count);
     let Some(mut packed) = pack(&all) else { return Ok(None) };
     for strength in Strength::ALL {

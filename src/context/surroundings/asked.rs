@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::context::pack::Section;
+use crate::context::retrieve::unified::parse;
 
 /// A repository with one commit.
 struct Sample {
@@ -111,4 +112,25 @@ fn of_a_long_declaration_that_is_named_the_head_is_told_however_small_the_budget
     let (lines, reason) = named(3_000).expect("its head");
     assert!(lines.is_some_and(|lines| lines.holds(LineRange::new(2, 2))), "{lines:?}");
     assert!(reason.starts_with("the task names it"), "{reason}");
+}
+
+#[test]
+fn a_file_whose_code_is_filtered_away_is_not_told_in_short() {
+    let user = "use price::lookup_price;\n\nfn total() -> u32 {\n    lookup_price(1) + lookup_price(2)\n}\n";
+    let sample =
+        Sample::of(&[("price.rs", "pub fn lookup_price(item: u32) -> u32 {\n    item\n}\n"), ("total.rs", user)]);
+    let diff = "--- a/price.rs\n+++ b/price.rs\n@@ -1 +1 @@\n-pub fn lookup_price(item: u32) -> u32 {\n+pub fn lookup_price(item: u64) -> u32 {\n";
+    let task = || Task { given: parse(diff), ..Task::default() };
+    let kinds = |options: Options| {
+        let packed = sample.asked(task(), 20_000, options, Vec::new());
+        let of_it = packed.sections.iter().filter(|section| section.path == "total.rs");
+        let kinds: Vec<SectionKind> = of_it.map(|section| section.kind).collect();
+        let left = packed.left_out.iter().filter(|left| left.kind == SectionKind::Summary);
+        (kinds, left.map(|left| left.path.clone()).collect::<Vec<_>>())
+    };
+    // It is as likely as a summary needs: where its code is, the summary is left out.
+    let (all, summaries) = kinds(Options::default());
+    assert!(!all.is_empty() && !all.contains(&SectionKind::Summary), "{all:?}");
+    assert_eq!(summaries, ["total.rs"]);
+    assert_eq!(kinds(Options { kinds: vec![SectionKind::Test], ..Options::default() }), (Vec::new(), Vec::new()));
 }
