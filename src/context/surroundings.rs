@@ -22,7 +22,7 @@ use super::named::{self, Mentions};
 use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack_unless};
 use super::past::Known;
 use super::remarks::{Declared, tell_coverage, tell_last_change, tell_parts, untested, untested_piece};
-use super::rest::{looked_at, rests};
+use super::rest::{Shown, looked_at, rests};
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, Task};
 use super::retrieve::told::Told;
@@ -115,6 +115,8 @@ pub struct Question<'a> {
     pub task: Task,
     /// What must be there before all else, in this order, in the budget.
     pub front: Vec<Piece>,
+    /// The unchanged lines around each hunk that the diff in `front` has; none where the task's text has the diff.
+    pub context_lines: Option<u32>,
     /// Documents of the house that are told already.
     pub documents_told: &'a [String],
     /// In tokens of the encoding.
@@ -150,7 +152,7 @@ fn put_together(
     let weights = Weights::built_in();
     let Question { tree, history, task, front, documents_told, budget, encoding, options, folder, index, .. } =
         question;
-    let (meaning, cancelled) = (question.meaning, question.cancelled);
+    let (context_lines, meaning, cancelled) = (question.context_lines, question.meaning, question.cancelled);
     let count: Count<'_> = &|text| tokens::count(encoding, text);
     let (task, passed_over) = task.leading();
     let changed: Vec<&str> = task.paths().chain(passed_over.iter().map(String::as_str)).collect();
@@ -224,8 +226,13 @@ fn put_together(
     }
     let mut filtered = filtered.into_inner();
     let mut all = front;
+    let mut shown = Shown::Around(context_lines.unwrap_or(0));
     if !task.text.is_empty() {
-        all.push(task_piece(&task.text, budget / TASK_PART, count));
+        let piece = task_piece(&task.text, budget / TASK_PART, count);
+        if context_lines.is_none() {
+            shown = Shown::of_text(&piece.text);
+        }
+        all.push(piece);
     }
     let reports = Reports::find(repo, &listing.entries, folder);
     let changed_paths = task.given.iter().map(|given| given.path.as_str()).collect();
@@ -245,7 +252,7 @@ fn put_together(
         places.iter().filter_map(|piece| Some((piece.path.clone(), piece.lines?))).collect();
     all.extend(places);
     if tells_rests {
-        all.extend(rests(given(), &files, telling, MAX_FOCUS.min(budget / FOCUS_PART), count));
+        all.extend(rests(given(), &shown, (&files, telling), MAX_FOCUS.min(budget / FOCUS_PART), count));
     }
     let mut documents = house_documents(&listing);
     sift(&mut documents, &mut filtered, |_| (!options.documentation).then_some(Filter::Documents));
@@ -284,8 +291,8 @@ fn put_together(
     types(&mut code, &ranked);
     // A file of which nobody wants anything is not told in short either.
     let left: HashSet<&str> = code.iter().map(|piece| piece.path.as_str()).collect();
-    let is_likely = |file: &&RankedFile| file.probability >= LIKELY && left.contains(file.path.as_str());
-    let summaries: Vec<Piece> = ranked.iter().filter(is_likely).map(|file| summary(file, library)).collect();
+    let is_wanted = |file: &&RankedFile| file.probability >= LIKELY && left.contains(file.path.as_str());
+    let summaries: Vec<Piece> = ranked.iter().filter(is_wanted).map(|file| summary(file, library)).collect();
     all.extend(code);
     all.extend(summaries);
     let pack = |all: &[Piece]| pack_unless(cancelled, all, budget, count);

@@ -1,23 +1,31 @@
 //! A unified diff in a text, as git and diff write it: what a task may be told by.
 
 use super::history::Touch;
-use super::task::{Given, GivenHunk};
+use super::task::{Given, GivenHunk, old_lines};
 use crate::git::Hunk;
 
 /// The changes that a text holds; none of a text without a diff. What is malformed is passed over.
 pub fn parse(text: &str) -> Vec<Given> {
-    read(text, &mut |_| {})
+    read(text, &mut |_| {}, &mut |_, _| {})
+}
+
+/// The lines of the old side that the diffs in a text have, changed or not, by path: from 0, the end not included.
+pub fn shown(text: &str) -> Vec<(String, (u32, u32))> {
+    let mut lines = Vec::new();
+    read(text, &mut |_| {}, &mut |path, hunk| lines.push((path.to_owned(), old_lines(&hunk))));
+    lines
 }
 
 /// The lines of a text that belong to no diff in it.
 pub fn lines_outside(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
-    read(text, &mut |line| lines.push(line));
+    read(text, &mut |line| lines.push(line), &mut |_, _| {});
     lines
 }
 
-/// `outside` is told of each line that belongs to no diff.
-fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
+/// `outside` is told of each line that belongs to no diff, `shown` of each hunk as far as it is there, unchanged lines
+/// included.
+fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str), shown: &mut dyn FnMut(&str, Hunk)) -> Vec<Given> {
     let mut files: Vec<Given> = Vec::new();
     let mut old: Option<&str> = None;
     let mut lines = text.lines().peekable();
@@ -37,12 +45,13 @@ fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
             let mut hunk = GivenHunk { place, removed: Vec::new(), added: Vec::new() };
             let (mut before, mut after) = (place.old_lines, place.new_lines);
             let (mut kept_before, mut is_begun) = (0, false);
-            let mut kept_after = 0;
+            let (mut kept_after, mut is_there) = (0, 0);
             while before > 0 || after > 0 {
                 let Some(line) = lines.next() else { break };
                 match line.split_at_checked(1) {
                     Some(("-", text)) => {
                         before = before.saturating_sub(1);
+                        is_there += 1;
                         hunk.removed.push(text.to_owned());
                         (is_begun, kept_after) = (true, 0);
                     }
@@ -54,11 +63,14 @@ fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
                     Some(("\\", _)) => {}
                     _ => {
                         (before, after) = (before.saturating_sub(1), after.saturating_sub(1));
+                        // What says that the rest is cut off is none.
+                        is_there += u32::from(line.is_empty() || line.starts_with(' '));
                         kept_before += u32::from(!is_begun);
                         kept_after += u32::from(is_begun);
                     }
                 }
             }
+            shown(&file.path, Hunk { old_lines: place.old_lines.min(is_there), ..place });
             hunk.place = without_context(place, kept_before, kept_after);
             file.hunks.push(hunk);
         } else {
@@ -106,7 +118,6 @@ fn without_context(place: Hunk, before: u32, after: u32) -> Hunk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::retrieve::task::old_lines;
 
     #[test]
     fn diffs_in_texts_are_understood() {
@@ -123,6 +134,15 @@ mod tests {
             ("two".into(), "zwei".into())
         );
         assert_eq!((files[1].path.as_str(), files[1].touch), ("b.rs", Touch::Added));
+    }
+
+    #[test]
+    fn what_a_diff_has_is_known_as_far_as_it_goes() {
+        let text = "--- a/x\n+++ b/x\n@@ -10,4 +10,4 @@\n a\n b\n-c\n+d\n e\n@@ -30,0 +31 @@\n+f\n\
+            --- a/y\n+++ b/y\n@@ -5,9 +5,9 @@\n g\n-h\n(2 more lines of the task)\n";
+        let shown: Vec<_> = shown(text);
+        let shown: Vec<_> = shown.iter().map(|(path, lines)| (path.as_str(), *lines)).collect();
+        assert_eq!(shown, [("x", (9, 13)), ("x", (30, 30)), ("y", (4, 6))]);
     }
 
     #[test]

@@ -46,6 +46,7 @@ impl Sample {
             history: &self.tip,
             task,
             front,
+            context_lines: None,
             documents_told: &[],
             budget,
             encoding: Encoding::O200kBase,
@@ -133,4 +134,33 @@ fn a_file_whose_code_is_filtered_away_is_not_told_in_short() {
     assert!(!all.is_empty() && !all.contains(&SectionKind::Summary), "{all:?}");
     assert_eq!(summaries, ["total.rs"]);
     assert_eq!(kinds(Options { kinds: vec![SectionKind::Test], ..Options::default() }), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn of_a_diff_in_the_task_only_what_it_has_is_not_told_again() {
+    let lines: Vec<String> = (2..=59).map(|number| format!("    step_{number}();\n")).collect();
+    let text = format!("fn long_walk() {{\n{}}}\n", lines.concat());
+    let sample = Sample::of(&[("walk.rs", &text)]);
+    let of = |numbers: std::ops::RangeInclusive<usize>| {
+        numbers.map(|number| format!("     step_{number}();\n")).collect::<String>()
+    };
+    let change = "-    step_30();\n+    rest();\n";
+    let head = "--- a/walk.rs\n+++ b/walk.rs\n";
+    let prose = "word ".repeat(3_000);
+    for (diff, told) in [
+        (format!("{head}@@ -30 +30 @@\n{change}"), vec![(1, 29), (31, 60)]),
+        (format!("{head}@@ -27,7 +27,7 @@\n{}{change}{}", of(27..=29), of(31..=33)), vec![(1, 26), (34, 60)]),
+        (format!("{head}@@ -30,0 +31 @@\n+    rest();\n"), vec![(1, 60)]),
+        // Of what is more than the task's part of the budget, the end is not told.
+        (
+            format!("{head}@@ -30 +30 @@\n{change}{prose}\n@@ -50 +50 @@\n-    step_50();\n+    rest();\n"),
+            vec![(1, 29), (31, 60)],
+        ),
+    ] {
+        let task = Task { given: parse(&diff), text: diff.clone(), ..Task::default() };
+        let packed = sample.asked(task, 8_000, Options::default(), Vec::new());
+        let lines = in_focus(&packed).into_iter().filter_map(|section| section.lines);
+        let lines: Vec<(u32, u32)> = lines.map(|lines| (lines.start, lines.end)).collect();
+        assert_eq!(lines, told, "{}", diff.chars().take(200).collect::<String>());
+    }
 }

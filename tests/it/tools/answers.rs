@@ -239,6 +239,7 @@ fn keep_history(test: &TestEnvironment, folder: &Path) {
         history: history(&snapshot.base_commit, &snapshot.snapshot_commit),
         task: Task::default(),
         front: Vec::new(),
+        context_lines: None,
         documents_told: &[],
         budget: 1_000,
         encoding: Encoding::O200kBase,
