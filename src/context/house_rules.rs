@@ -9,7 +9,7 @@ use super::house_documents::{decisions, is_contributing};
 use super::links;
 use super::mask::Mask;
 use super::secret_files::is_secret_file;
-use super::text::{Text, fence, most_that_fits, shown_line};
+use super::text::{Text, fence, most_that_fits, shown_path};
 use crate::domain::text::count;
 use crate::git::{EntryKind, Repo};
 
@@ -77,7 +77,7 @@ pub fn house_rules(
             true => ", which the change under review changes",
             false => "",
         };
-        let label = format!("From {}{changed}:\n", shown_line(&path));
+        let label = format!("From {}{changed}:\n", shown_path(&path, mask));
         let quote = |lines: &str, note: &str| format!("{}{label}{}\n{note}\n", rules.text, fence(lines));
         let whole = quote(&relevant, "");
         let is_whole = count(&whole) <= budget_tokens;

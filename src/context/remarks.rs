@@ -13,8 +13,8 @@ use super::retrieve::history::{PastFile, PathId, last_touch};
 use super::retrieve::task::{Task, old_lines};
 use super::surroundings::piece;
 use super::telling::Telling;
-use super::text::shown_line;
-use crate::domain::text::{count, one_line};
+use super::text::shown_path;
+use crate::domain::text::count;
 use crate::domain::{LineRange, Time};
 use crate::git::Repo;
 use crate::provider::builtin::facts::is_test_path;
@@ -107,8 +107,8 @@ pub fn untested_piece(untested: &[Untested], most: u32, count: Count<'_>) -> Opt
         .iter()
         .take(MOST_UNTESTED)
         .map(|Untested { path, name, lines }| {
-            let said = format!("{path}:{}-{} {name}", lines.start, lines.end);
-            format!("- {}\n", shown_line(&one_line(&Mask::On.shapes(&said))))
+            let (path, name) = (shown_path(path, Mask::On), shown_path(name, Mask::On));
+            format!("- {path}:{}-{} {name}\n", lines.start, lines.end)
         })
         .collect();
     let text = |told: usize| {

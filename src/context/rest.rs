@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::chunk::ChunkKind;
+use super::mask::Mask;
 use super::pack::{Count, Need, Piece, SectionKind};
 use super::retrieve::SourceFile;
 use super::retrieve::task::{Given, GivenHunk, old_lines};
@@ -16,7 +17,7 @@ use super::retrieve::told::Texts;
 use super::retrieve::unified;
 use super::surroundings::piece;
 use super::telling::Telling;
-use super::text::most_that_fits;
+use super::text::{most_that_fits, shown_path};
 use crate::domain::LineRange;
 use crate::git::Hunk;
 
@@ -82,8 +83,9 @@ pub fn rests<'a>(
     let (mut left, mut pieces) = (most, Vec::new());
     for (number, (path, declaration)) in found.iter().enumerate() {
         let Some(Some(file)) = read.get(path) else { continue };
+        let shown = shown_path(path, Mask::On);
         let price = |rest: &[Run]| {
-            let framed = |(lines, text): &Run| format!("{path}:{}-{}\n```\n{text}```\n", lines.start, lines.end);
+            let framed = |(lines, text): &Run| format!("{shown}:{}-{}\n```\n{text}```\n", lines.start, lines.end);
             count(&rest.iter().map(framed).collect::<String>()) as u32
         };
         let rest = file.rest(*declaration, left / (found.len() - number) as u32, &price);

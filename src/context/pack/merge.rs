@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Excluded, Need, Piece, Price, Section, SectionKind};
-use crate::context::text::{fence_around, lines_of, visible};
+use crate::context::mask::Mask;
+use crate::context::text::{fence_around, lines_of, shown_path};
 use crate::domain::LineRange;
 
 /// What is taken so far.
@@ -136,12 +137,12 @@ impl Taken {
     }
 }
 
-/// A section around a text: its title, and fences that nothing in the text can end.
+/// A section around a text: its title, and fences that nothing in the text or the title can end.
 pub(super) fn frame(path: &str, lines: Option<LineRange>, kind: SectionKind, text: &str) -> String {
     let title = match (path, lines) {
         ("", _) => String::new(),
-        (path, None) => format!("{} ({kind})\n", visible(path)),
-        (path, Some(lines)) => format!("{}:{}-{}\n", visible(path), lines.start, lines.end),
+        (path, None) => format!("{} ({kind})\n", shown_path(path, Mask::On)),
+        (path, Some(lines)) => format!("{}:{}-{}\n", shown_path(path, Mask::On), lines.start, lines.end),
     };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     match is_fenced(kind) {

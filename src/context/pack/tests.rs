@@ -244,6 +244,17 @@ fn no_text_ends_the_fence_around_it() {
     assert!(found.text().contains("`````\n````\n"), "{}", found.text());
 }
 
+#[test]
+fn no_path_begins_a_fence_before_the_text() {
+    for path in ["```x", "~~~x", "   ```/x"] {
+        let found = packed(&[piece(path, 1, 3, Need::Worth, 0.5)], 1_000);
+        let text = found.text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].contains("x:1-3") && !lines[0].contains("```") && !lines[0].contains("~~~"), "{text}");
+        assert!(lines[1].starts_with("```") && lines[1] == lines[lines.len() - 1], "{text}");
+    }
+}
+
 #[rstest]
 #[case::not_beside_its_file(400, &["window", "window"])]
 #[case::not_without_room(60, &["window"])]
