@@ -27,6 +27,7 @@ use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, Task};
 use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
+use super::retrieve::words::Word;
 use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, reweigh};
 use super::secret_files::is_secret_file;
 use super::skeleton::{Documents, skeleton};
@@ -379,12 +380,15 @@ fn beginning(text: &str, most: u32, count: Count<'_>) -> String {
 /// What a file is, for when none of it fits.
 fn summary(file: &RankedFile, library: &Library) -> Piece {
     const MAX_NAMES: usize = 40;
+    /// To look for a name takes time by the file's length.
+    const MOST_TRIED: usize = 2 * MAX_NAMES;
     let tokens: u32 = file.told.tokens.iter().sum();
-    let mut names: Vec<&str> = file.document.declared.iter().map(|(_, name)| library.vocabulary.name(*name)).collect();
-    names.dedup();
+    let mut words: Vec<Word> = file.document.declared.iter().map(|(_, word)| *word).collect();
+    words.dedup();
     // A key may be a name by the looks of its line: only those are told that are among what may be.
-    names.retain(|name| file.told.texts.all.contains(name));
-    names.truncate(MAX_NAMES);
+    let names = words.into_iter().map(|word| library.vocabulary.name(word));
+    let names: Vec<&str> =
+        names.take(MOST_TRIED).filter(|name| file.told.texts.all.contains(name)).take(MAX_NAMES).collect();
     let text = format!("{} lines, {tokens} tokens; declares {}\n", file.document.lines(), names.join(", "));
     let mut piece = piece(SectionKind::Summary, Need::Filler, text, "what does not fit, in short");
     (piece.path, piece.score) = (file.path.clone(), file.probability);

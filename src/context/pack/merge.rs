@@ -38,8 +38,12 @@ impl Ranges {
 
     /// The ranges that some lines would be one with, in order.
     fn touching(&self, lines: LineRange) -> Vec<(u32, u32)> {
-        let before_the_end = self.0.range(..=lines.end.saturating_add(1));
-        before_the_end.filter(|(_, end)| **end + 1 >= lines.start).map(|(start, end)| (*start, *end)).collect()
+        // By their ends they are in the same order.
+        let from_the_last = self.0.range(..=lines.end.saturating_add(1)).rev();
+        let touching = from_the_last.take_while(|(_, end)| end.saturating_add(1) >= lines.start);
+        let mut touching: Vec<(u32, u32)> = touching.map(|(start, end)| (*start, *end)).collect();
+        touching.reverse();
+        touching
     }
 
     /// Of some lines, those that are in none.
