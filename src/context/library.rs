@@ -180,10 +180,21 @@ impl<'a> Own<'a> {
         Ok(Self { judge, is_asked })
     }
 
+    /// By what files alone tell, without attributes.
+    #[cfg(test)]
+    pub fn by_itself(is_asked: &'a dyn Fn(&str) -> bool) -> Self {
+        Self { judge: Judge::by_itself(MAX_BYTES), is_asked }
+    }
+
     /// Those of some files that are own by all that names and attributes tell.
     pub fn by_name(&mut self, mut files: Vec<TreeFile>) -> Vec<TreeFile> {
-        files.retain(|file| (self.is_asked)(&file.path) || self.judge.reason_by_name(&file.path).is_none());
+        files.retain(|file| self.has_name(&file.path));
         files
+    }
+
+    /// Whether one is own by all that names and attributes tell.
+    pub fn has_name(&mut self, path: &str) -> bool {
+        (self.is_asked)(path) || self.judge.reason_by_name(path).is_none()
     }
 
     /// Whether one is own by what its content looks like.
@@ -226,7 +237,7 @@ mod tests {
         };
         let files: Vec<TreeFile> = ["a", "b", "c", "d"].map(file).into();
         let read = |most| {
-            let mut own = Own { judge: Judge::by_itself(MAX_BYTES), is_asked: &|path| path == "d" };
+            let mut own = Own::by_itself(&|path| path == "d");
             let (read, left) = Library::default().read_most(&repo, files.clone(), &mut own, most, &|| false);
             (read.into_iter().map(|file| file.path).collect::<String>(), left)
         };

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use ignore::gitignore::Gitignore;
 
-use super::candidates::choose;
+use super::candidates::{Chosen, choose};
 use super::compress::Strength;
 use super::covered::Reports;
 use super::focus::{focus_pieces, is_sent};
@@ -175,17 +175,19 @@ fn put_together(
     let mut named = mentions.in_tree(&tree_files, index);
     let mut searched = tree_files.clone();
     searched.retain(|file| !passed_over.contains(&file.path));
-    let all = searched.len();
-    let chosen = choose(searched, &task, &named, index, &known.history, &before);
-    let mut notes = Vec::new();
-    if chosen.len() < all && index.is_none_or(|index| index.reach() != Reach::Whole) {
-        let all = crate::domain::text::count(all, "file");
-        notes.push(format!("only {} of {all} of code were looked at: there is no index of all of them", chosen.len()));
-    }
     let first: HashSet<&str> = task.paths().chain(named.paths()).collect();
     let is_asked = |path: &str| first.contains(path);
     let mut own = Own::of(repo, tree, &is_asked)?;
-    let (files, unread) = library.read_within(repo, own.by_name(chosen), &mut own, cancelled);
+    let Chosen { files: chosen, others } =
+        choose(searched, &mut own, (&task, &named), index, (&known.history, &before));
+    let mut notes = Vec::new();
+    let is_whole = index.is_some_and(|index| index.reach() == Reach::Whole);
+    let others = if is_whole { 0 } else { own.by_name(others).len() };
+    if others > 0 {
+        let all = crate::domain::text::count(chosen.len() + others, "file");
+        notes.push(format!("only {} of {all} of code were looked at: there is no index of all of them", chosen.len()));
+    }
+    let (files, unread) = library.read_within(repo, chosen, &mut own, cancelled);
     if cancelled() {
         return Ok(None);
     }
