@@ -1,7 +1,7 @@
 //! Which files of a large tree are looked at: by the index and the history where there are any, else by place.
 //!
-//! Invariants: a tree of few files is looked at whole; the given files, see [`Task::leading`], and those that
-//! are named are always among them; what others wrote takes the place of nothing.
+//! Invariants: a tree of few files is looked at whole; the given files, see [`Task::leading`], are always among them, before
+//! all others those that are named; what others wrote takes the place of nothing.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -49,12 +49,17 @@ pub fn choose(
             tracing::warn!("the index is of no use: {error}");
         }
     }
-    let given: HashSet<&str> = task.paths().chain(named.paths()).collect();
+    let (given, named): (HashSet<&str>, HashSet<&str>) = (task.paths().collect(), named.paths().collect());
     let mut order: Vec<(f32, TreeFile)> = files
         .into_iter()
         .map(|file| {
-            let score = if given.contains(file.path.as_str()) { f32::INFINITY } else { 0.0 };
-            (score + scores.get(&file.path).copied().unwrap_or(0.0), file)
+            let path = file.path.as_str();
+            let score = match () {
+                () if given.contains(path) => f32::INFINITY,
+                () if named.contains(path) => f32::MAX,
+                () => scores.get(path).copied().unwrap_or(0.0),
+            };
+            (score, file)
         })
         .collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.path.cmp(&b.1.path)));
@@ -184,6 +189,20 @@ mod tests {
         let many: Vec<TreeFile> = (0..MOST_UNINDEXED + 9).map(|number| file(format!("z/{number}.c"))).collect();
         let many = chosen(&many, &mut own);
         assert_eq!((many.files.len(), many.others.len()), (MOST_UNINDEXED, 9));
+    }
+
+    #[test]
+    fn given_files_come_before_those_that_are_named() {
+        let files: Vec<TreeFile> = (0..MOST_UNINDEXED + 9)
+            .map(|number| TreeFile { path: format!("{number:05}.c"), blob: String::new() })
+            .collect();
+        let last = files[MOST_UNINDEXED + 8].path.clone();
+        let task = Task { focus: vec![Focus { path: last.clone(), line: None }], ..Task::default() };
+        let mut named = Named::default();
+        named.files.extend(files.iter().map(|file| file.path.clone()));
+        let mut own = Own::by_itself(&|_| true);
+        let chosen = choose(files, &mut own, (&task, &named), None, (&History::default(), &[]));
+        assert_eq!(chosen.files.last().map(|file| &file.path), Some(&last));
     }
 
     #[test]
