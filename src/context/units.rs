@@ -78,8 +78,7 @@ fn wholes(passages: &[Passage], tokens: &[u32], declared: &[Declaration], most_t
     }
     let end_of_file = passages.last().map_or(0, |last| last.end);
     let mut wholes: Vec<Unit> = Vec::new();
-    let mut ordered: Vec<&Declaration> = declared.iter().collect();
-    ordered.sort_by_key(|one| (one.lines.start, std::cmp::Reverse(one.lines.end)));
+    let ordered = in_order(declared);
     for one in &ordered {
         let lines = one.lines;
         let is_free = wholes.last().is_none_or(|last| last.lines.end < lines.start);
@@ -100,9 +99,16 @@ fn wholes(passages: &[Passage], tokens: &[u32], declared: &[Declaration], most_t
     wholes
 }
 
-/// A class that has functions is code, and what is switched off with types is not. `ordered` is what the file declares, by
-/// first line.
-fn kind(one: &Declaration, ordered: &[&Declaration]) -> Option<SectionKind> {
+/// Declarations by their first line, those in others behind these.
+pub fn in_order(declared: &[Declaration]) -> Vec<&Declaration> {
+    let mut ordered: Vec<&Declaration> = declared.iter().collect();
+    ordered.sort_by_key(|one| (one.lines.start, std::cmp::Reverse(one.lines.end)));
+    ordered
+}
+
+/// What a declaration is as a section, of those of its file that are `ordered` as [`in_order`]. A class that has functions is
+/// code, and what is switched off with types is not.
+pub fn kind(one: &Declaration, ordered: &[&Declaration]) -> Option<SectionKind> {
     let is_function = |other: &&Declaration| other.kind == ChunkKind::Function && one.lines.holds(other.lines);
     let within = || {
         let first = ordered.partition_point(|other| other.lines.start < one.lines.start);

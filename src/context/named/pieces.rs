@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::{Mention, Named};
-use crate::context::chunk::{ChunkKind, Declaration};
+use crate::context::chunk::Declaration;
 use crate::context::pack::{Because, Count, Need, Piece, SectionKind};
 use crate::context::retrieve::document::Document;
 use crate::context::retrieve::task::Task;
@@ -13,6 +13,7 @@ use crate::context::retrieve::words::Vocabulary;
 use crate::context::retrieve::{RankedFile, SourceFile};
 use crate::context::telling::Telling;
 use crate::context::text::lines_of;
+use crate::context::units::{in_order, kind};
 use crate::context::worth::Worths;
 use crate::domain::LineRange;
 use crate::provider::builtin::facts::is_test_path;
@@ -160,7 +161,9 @@ fn places(
         found.retain(|known| mention.owner.is_empty() || known.scope == mention.owner);
     }
     if !found.is_empty() {
-        return found.into_iter().map(|known| (kind(known.kind), known.lines, known.head)).collect();
+        let ordered = in_order(declared);
+        let kind = |known: &Declaration| kind(known, &ordered).unwrap_or(SectionKind::Window);
+        return found.into_iter().map(|known| (kind(known), known.lines, known.head)).collect();
     }
     let word = vocabulary.known(mention.name);
     let lines = document.declared.iter().filter(|(_, name)| Some(*name) == word).map(|(line, _)| *line);
@@ -171,15 +174,6 @@ fn places(
         Some((SectionKind::Window, lines, lines))
     };
     lines.filter_map(passage).collect()
-}
-
-fn kind(kind: ChunkKind) -> SectionKind {
-    match kind {
-        ChunkKind::Function => SectionKind::Function,
-        ChunkKind::Class | ChunkKind::Interface | ChunkKind::Type => SectionKind::Type,
-        ChunkKind::Test => SectionKind::Test,
-        _ => SectionKind::Window,
-    }
 }
 
 #[cfg(test)]

@@ -164,3 +164,20 @@ fn of_a_diff_in_the_task_only_what_it_has_is_not_told_again() {
         assert_eq!(lines, told, "{}", diff.chars().take(200).collect::<String>());
     }
 }
+
+#[test]
+fn a_named_class_with_functions_is_no_type() {
+    let class = |name: &str, body: &str| format!("export class {name} {{\n{body}}}\n");
+    let walks = class("RoadWalker", "  walk(road: number) {\n    return road;\n  }\n");
+    let plain = class("RoadPlan", "  length = 3;\n  width = 4;\n");
+    let sample = Sample::of(&[("a.rs", "fn a() {}\n"), ("walker.ts", &walks), ("plan.ts", &plain)]);
+    let task = Task { text: "`RoadWalker` and `RoadPlan`".to_owned(), ..focus("a.rs", 1) };
+    let kinds = |types: bool| {
+        let options = Options { types, ..Options::default() };
+        let packed = sample.asked(task.clone(), 8_000, options, Vec::new());
+        let of = |path: &str| packed.sections.iter().find(|section| section.path == path).map(|section| section.kind);
+        (of("walker.ts"), of("plan.ts"))
+    };
+    assert_eq!(kinds(true), (Some(SectionKind::Function), Some(SectionKind::Type)));
+    assert_eq!(kinds(false).0, Some(SectionKind::Function));
+}
