@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::chunk::ChunkKind;
+use super::chunk::{ChunkKind, Declaration};
 use super::mask::Mask;
 use super::pack::{Count, Need, Piece, SectionKind};
+use super::remarks::{cut, in_title};
 use super::retrieve::SourceFile;
 use super::retrieve::task::{Given, GivenHunk, old_lines};
 use super::retrieve::told::Texts;
@@ -85,7 +86,10 @@ pub fn rests<'a>(
         let Some(Some(file)) = read.get(path) else { continue };
         let shown = shown_path(path, Mask::On);
         let price = |rest: &[Run]| {
-            let framed = |(lines, text): &Run| format!("{shown}:{}-{}\n```\n{text}```\n", lines.start, lines.end);
+            let framed = |(lines, text): &Run| {
+                let part = in_title(&cut(&file.declared, *lines));
+                format!("{shown}:{}-{}{part}\n```\n{text}```\n", lines.start, lines.end)
+            };
             count(&rest.iter().map(framed).collect::<String>()) as u32
         };
         let rest = file.rest(*declaration, left / (found.len() - number) as u32, &price);
@@ -124,6 +128,8 @@ pub fn looked_at<'a>(given: impl Iterator<Item = &'a Given>) -> Vec<&'a str> {
 struct Changed {
     texts: Arc<Texts>,
     lines: Vec<Line>,
+    declared: Arc<[Declaration]>,
+    /// Where they are, but for modules.
     declarations: Vec<Place>,
 }
 
@@ -162,10 +168,10 @@ impl Changed {
             let beside = u32::from(start == end);
             mark((start.saturating_sub(beside), end.saturating_add(beside)), &|line| line.is_changed = true);
         }
-        let declarations = telling.declarations(&file.path, &file.blob);
-        let declarations = declarations.iter().filter(|found| found.kind != ChunkKind::Module);
+        let declared = telling.declarations(&file.path, &file.blob);
+        let declarations = declared.iter().filter(|found| found.kind != ChunkKind::Module);
         let declarations = declarations.map(|found| Place { lines: found.lines, head: found.head }).collect();
-        Some(Self { texts, lines, declarations })
+        Some(Self { texts, lines, declarations, declared })
     }
 
     /// The innermost declarations at both ends of a hunk; of a pure deletion the one that it was in.

@@ -1,7 +1,7 @@
 //! What is told of a tree whatever the change is: its folders, and the documents of the house that can be asked for.
 //!
 //! Invariants: where there is a reserve for it, it is never more than that, and stands beside the code however much of
-//! that there is.
+//! that there is; without one it is whole, and stands where room is left.
 
 use std::collections::{BTreeMap, HashSet};
 

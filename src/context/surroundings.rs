@@ -21,7 +21,7 @@ use super::meaning::Meaning;
 use super::named::{self, Mentions};
 use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack_unless};
 use super::past::Known;
-use super::remarks::{Declared, tell_coverage, tell_last_change, tell_parts, untested, untested_piece};
+use super::remarks::{Declared, tell_coverage, tell_last_change, untested, untested_piece, with_parts};
 use super::rest::{Shown, looked_at, rests};
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, Task};
@@ -298,7 +298,8 @@ fn put_together(
     let summaries: Vec<Piece> = ranked.iter().filter(is_wanted).map(|file| summary(file, library)).collect();
     all.extend(code);
     all.extend(summaries);
-    let pack = |all: &[Piece]| pack_unless(cancelled, all, budget, count);
+    let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
+    let pack = |all: &[Piece]| with_parts(&|room| pack_unless(cancelled, all, room, count), &declared, (budget, count));
     let Some(mut packed) = pack(&all) else { return Ok(None) };
     for strength in Strength::ALL {
         if !is_tight(&packed) {
@@ -314,8 +315,6 @@ fn put_together(
             .filter(|piece| !is_sent(piece, &packed))
             .map(|(path, _)| format!("nothing of {} is in focus: the budget has no room for it", one_line(path))),
     );
-    let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
-    tell_parts(&mut packed, &declared);
     let sent = packed.sections.iter().map(|section| section.path.as_str());
     let wanted = sent.chain(changed.iter().copied()).collect();
     if let Some(covered) = reports.of(repo, &tree_files, &wanted, cancelled) {

@@ -226,6 +226,8 @@ fn a_part_of_a_declaration_says_so_and_is_completed_where_there_is_room() {
     for section in &small {
         let of = serde_json::json!([{"kind": "function", "name": "sell", "start_line": 1, "end_line": 64}]);
         assert_eq!(section["of"], of);
+        let title = section["text"].as_str().and_then(|text| text.lines().next()).expect("a title");
+        assert!(title.ends_with(" (part of function sell, lines 1-64)"), "{title}");
     }
     assert!(told.contains("; part of function sell, lines 1-64"), "{told}");
     let (large, told) = sell("60000");
