@@ -287,6 +287,7 @@ fn put_together(
         because_of: &because_of,
         most: most_tokens(budget),
         count,
+        cancelled,
     };
     let mut declarations = asked.declarations();
     sift(&mut declarations, &mut filtered, |piece| options.kind_filter(piece.kind));

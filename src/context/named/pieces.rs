@@ -68,6 +68,7 @@ pub struct Asked<'a> {
     /// Of a declaration of more tokens the head is told.
     pub most: u32,
     pub count: Count<'a>,
+    pub cancelled: &'a dyn Fn() -> bool,
 }
 
 /// A file that declares what is named.
@@ -79,12 +80,13 @@ struct Declaring<'a> {
 }
 
 impl Asked<'_> {
-    /// The declarations that are named, of files that are ranked or in focus: what a change touches, its diff tells.
+    /// The declarations that are named, of files that are ranked or in focus: what a change touches, its diff tells. Some of
+    /// them once it is cancelled.
     pub fn declarations(&self) -> Vec<Piece> {
         let wanted = self.wanted();
         let of_files = wanted.iter().map(|wanted| (wanted.file.path.clone(), wanted.file.blob.clone()));
-        self.telling.prepare(&of_files.collect::<Vec<_>>(), &|| false);
-        wanted.iter().flat_map(|wanted| self.declared(wanted)).collect()
+        self.telling.prepare(&of_files.collect::<Vec<_>>(), self.cancelled);
+        wanted.iter().take_while(|_| !(self.cancelled)()).flat_map(|wanted| self.declared(wanted)).collect()
     }
 
     fn wanted(&self) -> Vec<Declaring<'_>> {
@@ -181,6 +183,45 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::context::retrieve::task::Focus;
+    use crate::domain::Encoding;
+    use crate::git::Repo;
+
+    #[test]
+    fn nothing_is_looked_for_once_nobody_waits() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        let text = "fn walk() {\n    step();\n}\n";
+        let mut vocabulary = Vocabulary::default();
+        let file = SourceFile {
+            path: "a.rs".to_owned(),
+            blob: git.blob(text.as_bytes()).expect("a blob").to_string(),
+            document: Arc::new(Document::read(text, &mut vocabulary)),
+        };
+        let telling = Telling::open(&repo, Encoding::O200kBase, None);
+        let mut named = Named::default();
+        named.declaring.insert(file.path.clone(), vec![Mention { name: "walk", owner: "" }]);
+        let task = Task { focus: vec![Focus { path: file.path.clone(), line: None }], ..Task::default() };
+        let found = |is_cancelled: bool| {
+            let asked = Asked {
+                named: &named,
+                task: &task,
+                ranked: &[],
+                files: std::slice::from_ref(&file),
+                telling: &telling,
+                vocabulary: &vocabulary,
+                weights: Weights::built_in(),
+                because_of: &|_| Because::default(),
+                most: 100,
+                count: &str::len,
+                cancelled: &|| is_cancelled,
+            };
+            asked.declarations().iter().map(|piece| piece.worth).collect::<Vec<_>>()
+        };
+        // All of the file, which is in focus.
+        assert_eq!((found(true), found(false)), (vec![], vec![1.0]));
+    }
 
     #[rstest]
     #[case::all(&[30, 30, 40], &[1, 2, 3])]
