@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use revdeck::context::given::{given, history};
 use revdeck::context::index::Index;
+use revdeck::context::material::Measure;
 use revdeck::context::retrieve::task::Task;
 use revdeck::context::surroundings::{Options, Question, surroundings};
 use revdeck::context::tokens::{Encoding, count};
@@ -62,6 +63,7 @@ fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
             history: history(parent, &ancestor.commit),
             task,
             front: Vec::new(),
+            context_lines: Some(Measure::CONTEXT_LINES),
             documents_told: &[],
             budget,
             encoding: Encoding::O200kBase,

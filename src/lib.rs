@@ -41,7 +41,7 @@
 //! | [`domain`] | plain data: ids, runs, findings, events |
 //!
 //! Entry points: `main` calls [`cli`]; `cli` opens the cockpit in [`tui`] or runs one command; `revdeck worker RUN` is
-//! the third, and ends in [`runner::Runner::work`]; `revdeck watch` asks by itself, see [`runner::Watch`]; `revdeck fixer FIX` makes a patch for findings; `revdeck keep` stands between a
+//! the third, and ends in [`runner::Runner::work`]; `revdeck watch` asks by itself, see [`runner::Watch`]; `revdeck fixer FIX` makes a patch for findings; `revdeck indexer COMMIT` reads a tree into the index; `revdeck keep` stands between a
 //! worker and a program that reviews, see [`provider::command::keeper`].
 //!
 //! # Invariants

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, context, context_eval, details, doctor, findings, fix, fixer, fixes, hook, keep,
-    knowledge, ledger, man, mute, pause, replay, resume, review, reviewers, runs, show, smells, snooze, stats, store,
-    tokens, triage, undo, watch, worker,
+    cancel, completions, config, context, context_eval, details, doctor, findings, fix, fixer, fixes, hook, indexer,
+    keep, knowledge, ledger, man, mute, pause, replay, resume, review, reviewers, runs, show, smells, snooze, stats,
+    store, tokens, triage, undo, watch, worker,
 };
 
 /// What `--help` and the man page say at their end.
@@ -165,6 +165,9 @@ pub enum Command {
     /// Make one fix (started by revdeck itself)
     #[command(hide = true)]
     Fixer(fixer::Arguments),
+    /// Index a repository (started by revdeck itself)
+    #[command(hide = true)]
+    Indexer(indexer::Arguments),
     /// Run a program that reviews, for a worker (started by revdeck itself)
     #[command(hide = true)]
     Keep(keep::Arguments),

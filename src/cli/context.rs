@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use clap::Args;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -10,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::arguments::PlainFormat;
 use super::error::{CliError, Exit};
-use super::output;
 use super::session::Invocation;
+use super::{output, place};
 use crate::config::Texts;
 use crate::context::pack::{Packed, Section, SectionKind};
 use crate::context::retrieve::task::Focus;
@@ -43,7 +44,7 @@ pub struct Arguments {
     /// Search the tree of this revision, for --task and --focus
     #[arg(long, value_name = "REV")]
     at: Option<String>,
-    /// A file that the task is about, with or without a line
+    /// A file that the task is about, with or without a line; from here or from the root of the repository, or absolute
     #[arg(long, value_name = "PATH[:LINE]", allow_hyphen_values = true)]
     focus: Vec<String>,
     /// What is to be done; where nothing is changed, a unified diff in it is taken for the change. `-` reads it from standard input
@@ -81,8 +82,9 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
     // To unpack the table of an encoding takes 80 ms: others go on meanwhile.
     std::thread::spawn(|| count(USUAL, ""));
     let (runner, look) = invocation.session(Texts::None)?.into_runner();
+    let root = runner.repo.root();
     let wish = Wish {
-        focus: arguments.focus.iter().map(|focus| parse_focus(focus)).collect::<Result<_, _>>()?,
+        focus: arguments.focus.iter().map(|focus| parse_focus(focus, &root)).collect::<Result<_, _>>()?,
         text: task_text(arguments.task.as_deref())?,
         options: Options {
             types: !arguments.no_types,
@@ -105,6 +107,9 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         PlainFormat::Json => output::print_json(&as_json(&preview))?,
         PlainFormat::Text if arguments.explain => output::print(&explained(&look, &preview))?,
         PlainFormat::Text => output::print(&shown(&preview.packed.text()))?,
+    }
+    if let Some(commit) = &preview.unindexed {
+        runner.index_later(commit);
     }
     Ok(Exit::Done)
 }
@@ -137,7 +142,7 @@ fn globs(lines: &[String]) -> Result<Gitignore, CliError> {
     globs.build().map_err(|error| CliError::usage(format!("--files: {error}")))
 }
 
-fn parse_focus(focus: &str) -> Result<Focus, CliError> {
+fn parse_focus(focus: &str, root: &Path) -> Result<Focus, CliError> {
     let (path, line) = match focus.rsplit_once(':') {
         Some((path, line)) if !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) => {
             let line = line.parse().ok().filter(|line| *line > 0);
@@ -146,20 +151,9 @@ fn parse_focus(focus: &str) -> Result<Focus, CliError> {
         }
         _ => (focus, None),
     };
-    Ok(Focus { path: plain(path), line })
-}
-
-/// `./src//a/../b.rs` is `src/b.rs`.
-fn plain(path: &str) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for name in path.split('/') {
-        match name {
-            "" | "." => {}
-            ".." if !names.is_empty() => drop(names.pop()),
-            name => names.push(name),
-        }
-    }
-    names.join("/")
+    let place = place::from_root(path, root, &Invocation::here()?);
+    let path = place.map_err(|_| CliError::usage(format!("{path:?} is outside of {}", root.display())))?;
+    Ok(Focus { path, line })
 }
 
 fn task_text(task: Option<&str>) -> Result<String, CliError> {
@@ -178,14 +172,14 @@ fn task_text(task: Option<&str>) -> Result<String, CliError> {
     }
 }
 
-fn place(path: &str, lines: Option<LineRange>) -> (Value, Value, Value) {
+fn json_place(path: &str, lines: Option<LineRange>) -> (Value, Value, Value) {
     let path = if path.is_empty() { Value::Null } else { json!(path) };
     (path, json!(lines.map(|lines| lines.start)), json!(lines.map(|lines| lines.end)))
 }
 
-fn as_json(Preview { packed, reviewer, encoding }: &Preview) -> Value {
+fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
     let section = |section: &Section| {
-        let (path, start, end) = place(&section.path, section.lines);
+        let (path, start, end) = json_place(&section.path, section.lines);
         let factors: serde_json::Map<String, Value> =
             section.because.factors.iter().map(|(name, part)| ((*name).to_owned(), json!(part))).collect();
         let of = section.of.iter().map(|part| {
@@ -214,7 +208,7 @@ fn as_json(Preview { packed, reviewer, encoding }: &Preview) -> Value {
         .iter()
         .take(LISTED)
         .map(|piece| {
-            let (path, start, end) = place(&piece.path, piece.lines);
+            let (path, start, end) = json_place(&piece.path, piece.lines);
             json!({
                 "path": path, "start_line": start, "end_line": end, "tokens": piece.tokens,
                 "kind": piece.kind.word(), "score": piece.score, "reason": piece.reason.word(),
@@ -257,7 +251,7 @@ fn excluded(packed: &Packed) -> Value {
     left_out.chain(filtered).collect()
 }
 
-fn explained(look: &Look, Preview { packed, reviewer, encoding }: &Preview) -> String {
+fn explained(look: &Look, Preview { packed, reviewer, encoding, .. }: &Preview) -> String {
     let made_for = reviewer.as_deref().map_or_else(|| "any model".to_owned(), |name| format!("reviewer {name}"));
     let counted = match encoding.is_approximate() {
         true => "counted approximately".to_owned(),

@@ -63,8 +63,13 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         folder: Some(&folder),
     };
     let measured = evaluate(&repo, &plan, &ways, &mut |_| {})?;
-    if measured.saving.whole.cases == 0 {
-        output::note("no commit fits: one modifies 2 to 15 files of code, deletes none, and has 100 commits behind it");
+    let (cases, asked) = (measured.saving.whole.cases, arguments.commits);
+    if cases < asked {
+        let fitting =
+            if cases == 0 { "no commit fits".to_owned() } else { format!("only {cases} of {asked} commits fit") };
+        output::note(&format!(
+            "{fitting}: one modifies 2 to 15 files of code, deletes none, and has 100 commits behind it"
+        ));
     }
     match arguments.format {
         PlainFormat::Text => output::print(&as_text(&look, &measured))?,

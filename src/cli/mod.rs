@@ -18,6 +18,7 @@ mod fix;
 mod fixer;
 mod fixes;
 mod hook;
+mod indexer;
 mod interrupt;
 mod keep;
 mod knowledge;
@@ -27,6 +28,7 @@ mod man;
 mod mute;
 mod output;
 mod pause;
+mod place;
 mod replay;
 mod resolve;
 mod resume;
@@ -125,6 +127,7 @@ fn run(cli: Cli) -> Result<Exit, CliError> {
         Some(Command::Replay(arguments)) => replay::run(&invocation, &arguments),
         Some(Command::Doctor(arguments)) => doctor::run(&invocation, &arguments),
         Some(Command::Worker(arguments)) => worker::run(&invocation, &arguments),
+        Some(Command::Indexer(arguments)) => indexer::run(&invocation, &arguments),
         Some(Command::Completions(_) | Command::Man(_) | Command::Tokens(_) | Command::Keep(_)) => Ok(Exit::Done),
     }
 }

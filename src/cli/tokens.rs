@@ -1,6 +1,8 @@
 //! `revdeck tokens`: how many tokens files are.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -11,6 +13,10 @@ use super::output;
 use crate::context::tokens::{Encoding, count};
 use crate::domain::text::{one_line, path_from_bytes};
 use crate::report::json;
+
+/// Longer files are not counted, in bytes: half a minute's work.
+const MAX_BYTES: u64 = 256 * MB;
+const MB: u64 = 1_000_000;
 
 /// Arguments of `tokens`.
 #[derive(Debug, Args)]
@@ -29,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
     let (mut counted, mut unreadable) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         let shown = path_from_bytes(path.as_os_str().as_encoded_bytes());
-        match std::fs::read(path) {
+        match content(path) {
             Ok(content) => {
                 let tokens = count(arguments.encoding, &String::from_utf8_lossy(&content));
                 counted.push((shown, tokens));
@@ -39,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
     }
     let complaints: Vec<String> =
         unreadable.iter().map(|(path, error)| format!("cannot read {path}: {error}")).collect();
-    if counted.is_empty() {
+    if counted.is_empty() && arguments.format == PlainFormat::Text {
         return Err(CliError::usage(complaints.join("\n")));
     }
     for complaint in &complaints {
@@ -69,4 +75,21 @@ pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
         }
     }
     Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Incomplete })
+}
+
+/// What a file holds, or why it is not counted.
+fn content(path: &Path) -> Result<Vec<u8>, String> {
+    let wrong = |error: std::io::Error| error.to_string();
+    // Before it is opened: that alone may wait for ever.
+    let data = path.metadata().map_err(wrong)?;
+    if !data.is_file() {
+        return Err("it is no regular file".to_owned());
+    }
+    let too_large = || format!("it has more than {} MB", MAX_BYTES / MB);
+    if data.len() > MAX_BYTES {
+        return Err(too_large());
+    }
+    let mut content = Vec::new();
+    File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut content)).map_err(wrong)?;
+    if content.len() as u64 > MAX_BYTES { Err(too_large()) } else { Ok(content) }
 }

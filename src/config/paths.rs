@@ -103,6 +103,21 @@ impl Paths {
         self.cache.join("index").join(format!("repo-{key}"))
     }
 
+    /// The folders of [`Paths::history_folder`] and [`Paths::index_folder`] that are there, with their keys.
+    pub fn caches(&self) -> Vec<(PathBuf, String)> {
+        let mut found = Vec::new();
+        for (sort, prefix) in [("context", ""), ("index", "repo-")] {
+            for entry in std::fs::read_dir(self.cache.join(sort)).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let key = name.to_str().and_then(|name| name.strip_prefix(prefix));
+                let is_key = |key: &&str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+                let is_folder = entry.file_type().is_ok_and(|sort| sort.is_dir());
+                found.extend(key.filter(is_key).filter(|_| is_folder).map(|key| (entry.path(), key.to_owned())));
+            }
+        }
+        found
+    }
+
     /// Vectors of code, of all repositories.
     pub fn vectors_folder(&self) -> PathBuf {
         self.cache.join("vectors")

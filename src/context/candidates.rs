@@ -1,11 +1,12 @@
 //! Which files of a large tree are looked at: by the index and the history where there are any, else by place.
 //!
-//! Invariants: a tree of few files is looked at whole; the given files, see [`Task::leading`], and those that
-//! are named are always among them.
+//! Invariants: a tree of few files is looked at whole; the given files, see [`Task::leading`], are always among them, before
+//! all others those that are named; what others wrote takes the place of nothing.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::index::{Index, IndexError, Reach, words};
+use super::library::Own;
 use super::named::Named;
 use super::retrieve::history::{History, MOST_FILES};
 use super::retrieve::paths::{folder, nearness, subject};
@@ -20,18 +21,26 @@ const MOST_UNINDEXED: usize = 6_000;
 /// Names and words of a task that are looked up.
 const MOST_NAMES: usize = 400;
 
-/// The files to look at, by path; `named` are.
+/// What of a tree is looked at.
+#[derive(Debug, Default)]
+pub struct Chosen {
+    /// By path; own ones, or asked for.
+    pub files: Vec<TreeFile>,
+    /// For which there was no place, whoever wrote them.
+    pub others: Vec<TreeFile>,
+}
+
+/// The files to look at; `named` are.
 pub fn choose(
     files: Vec<TreeFile>,
-    task: &Task,
-    named: &Named<'_>,
+    own: &mut Own<'_>,
+    (task, named): (&Task, &Named<'_>),
     index: Option<&Index>,
-    history: &History,
-    before: &[usize],
-) -> Vec<TreeFile> {
+    (history, before): (&History, &[usize]),
+) -> Chosen {
     let most = most(index.map(Index::reach));
     if files.len() <= most {
-        return files;
+        return Chosen { files: own.by_name(files), others: Vec::new() };
     }
     let mut scores = by_place(&files, task, history, before);
     if let Some(index) = index {
@@ -40,18 +49,30 @@ pub fn choose(
             tracing::warn!("the index is of no use: {error}");
         }
     }
-    let given: HashSet<&str> = task.paths().chain(named.paths()).collect();
+    let (given, named): (HashSet<&str>, HashSet<&str>) = (task.paths().collect(), named.paths().collect());
     let mut order: Vec<(f32, TreeFile)> = files
         .into_iter()
         .map(|file| {
-            let score = if given.contains(file.path.as_str()) { f32::INFINITY } else { 0.0 };
-            (score + scores.get(&file.path).copied().unwrap_or(0.0), file)
+            let path = file.path.as_str();
+            let score = match () {
+                () if given.contains(path) => f32::INFINITY,
+                () if named.contains(path) => f32::MAX,
+                () => scores.get(path).copied().unwrap_or(0.0),
+            };
+            (score, file)
         })
         .collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.path.cmp(&b.1.path)));
-    order.truncate(most);
-    let mut chosen: Vec<TreeFile> = order.into_iter().map(|(_, file)| file).collect();
-    chosen.sort_by(|a, b| a.path.cmp(&b.path));
+    let mut chosen = Chosen::default();
+    // To judge them all would take longer than to look at those that are chosen.
+    for (_, file) in order {
+        match chosen.files.len() < most {
+            true if own.has_name(&file.path) => chosen.files.push(file),
+            true => {}
+            false => chosen.others.push(file),
+        }
+    }
+    chosen.files.sort_by(|a, b| a.path.cmp(&b.path));
     chosen
 }
 
@@ -138,11 +159,50 @@ fn identifiers_of(text: &str) -> BTreeSet<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::retrieve::task::Focus;
 
     #[test]
     fn a_part_of_an_index_is_no_reason_to_read_less() {
         assert_eq!(most(Some(Reach::Part { files: 10, of: 2_000 })), most(None));
         assert!(most(Some(Reach::Whole)) < most(None));
+    }
+
+    #[test]
+    fn what_others_wrote_takes_the_place_of_nothing() {
+        let file = |path: String| TreeFile { path, blob: String::new() };
+        let vendored = (0..MOST_UNINDEXED + 9).map(|number| file(format!("a/vendor/{number}.c")));
+        let own = (0..9).map(|number| file(format!("z/{number}.c")));
+        let files: Vec<TreeFile> = vendored.chain(own).collect();
+        let focus = Focus { path: "a/vendor/7.c".to_owned(), line: None };
+        let task = Task { focus: vec![focus], ..Task::default() };
+        let is_asked = |path: &str| path == "a/vendor/7.c";
+        let mut own = Own::by_itself(&is_asked);
+        let chosen = |files: &[TreeFile], own: &mut Own<'_>| {
+            choose(files.to_vec(), own, (&task, &Named::default()), None, (&History::default(), &[]))
+        };
+        let all = chosen(&files, &mut own);
+        let few = chosen(&files[MOST_UNINDEXED..], &mut own);
+        let paths = |chosen: &Chosen| chosen.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
+        assert_eq!((paths(&all).len(), all.others.len()), (10, 0));
+        assert_eq!((paths(&few).len(), few.others.len()), (9, 0));
+        assert_eq!(paths(&all)[0], "a/vendor/7.c");
+        let many: Vec<TreeFile> = (0..MOST_UNINDEXED + 9).map(|number| file(format!("z/{number}.c"))).collect();
+        let many = chosen(&many, &mut own);
+        assert_eq!((many.files.len(), many.others.len()), (MOST_UNINDEXED, 9));
+    }
+
+    #[test]
+    fn given_files_come_before_those_that_are_named() {
+        let files: Vec<TreeFile> = (0..MOST_UNINDEXED + 9)
+            .map(|number| TreeFile { path: format!("{number:05}.c"), blob: String::new() })
+            .collect();
+        let last = files[MOST_UNINDEXED + 8].path.clone();
+        let task = Task { focus: vec![Focus { path: last.clone(), line: None }], ..Task::default() };
+        let mut named = Named::default();
+        named.files.extend(files.iter().map(|file| file.path.clone()));
+        let mut own = Own::by_itself(&|_| true);
+        let chosen = choose(files, &mut own, (&task, &named), None, (&History::default(), &[]));
+        assert_eq!(chosen.files.last().map(|file| &file.path), Some(&last));
     }
 
     #[test]

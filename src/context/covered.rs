@@ -3,18 +3,18 @@
 //! Invariants: any report is other people's text: read line by line and tag by tag, no entity in it expanded; nothing is
 //! opened by what it names; nonsense in it is passed over.
 
+mod parse;
 mod reports;
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use super::shelf::{Reader, Writer};
 use crate::domain::LineRange;
 
 pub use reports::Reports;
 
-/// No file has more lines.
-const MOST_LINES: u32 = u32::MAX >> 1;
+/// With this begins a path that leads on from a folder of which nothing is known. No other path of a report begins so.
+const SOMEWHERE: &str = "./";
 
 /// How many lines were reached, of those that can be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,72 +75,6 @@ impl Covered {
         Some(covered)
     }
 
-    /// Reads a report of either kind; `root` is where the paths in it begin that are absolute.
-    pub fn read(text: &str, root: &Path) -> Self {
-        let root = format!("{}/", root.display());
-        let mut covered = match text.trim_start().starts_with('<') {
-            true => Self::cobertura(text, &root),
-            false => Self::lcov(text, &root),
-        };
-        for lines in covered.files.values_mut() {
-            // A line that several tests or classes name was reached when one of them says so.
-            lines.sort_unstable_by_key(|(line, reached)| (*line, !reached));
-            lines.dedup_by_key(|(line, _)| *line);
-        }
-        covered.files.retain(|_, lines| !lines.is_empty());
-        covered
-    }
-
-    fn lcov(text: &str, root: &str) -> Self {
-        let mut covered = Self::default();
-        let mut path = String::new();
-        for line in text.lines() {
-            if let Some(file) = line.strip_prefix("SF:") {
-                path = below(file.trim(), root);
-            } else if let Some((line, hits)) = line.strip_prefix("DA:").and_then(|data| data.split_once(',')) {
-                covered.add(&path, line, hits.split(',').next().unwrap_or_default());
-            }
-        }
-        covered
-    }
-
-    fn cobertura(text: &str, root: &str) -> Self {
-        let mut covered = Self::default();
-        let (mut source, mut path) = (String::new(), String::new());
-        for tag in text.split('<') {
-            let (tag, after) = tag.split_once('>').unwrap_or((tag, ""));
-            match tag.split_whitespace().next() {
-                Some("source") => source = format!("{}/", after.trim().trim_end_matches('/')),
-                Some("class") => {
-                    let file = attribute(tag, "filename").unwrap_or_default();
-                    let from_source = format!("{source}{file}");
-                    path = match from_source.strip_prefix(root) {
-                        Some(path) if !file.starts_with('/') => path.to_owned(),
-                        _ => below(file, root),
-                    };
-                }
-                Some("line") => {
-                    if let (Some(line), Some(hits)) = (attribute(tag, "number"), attribute(tag, "hits")) {
-                        covered.add(&path, line, hits);
-                    }
-                }
-                _ => {}
-            }
-        }
-        covered
-    }
-
-    fn add(&mut self, path: &str, line: &str, hits: &str) {
-        let (Ok(line), Ok(hits)) = (line.trim().parse::<u32>(), hits.trim().parse::<f64>()) else { return };
-        if path.is_empty() || line > MOST_LINES {
-            return;
-        }
-        match self.files.get_mut(path) {
-            Some(lines) => lines.push((line, hits > 0.0)),
-            None => drop(self.files.insert(path.to_owned(), vec![(line, hits > 0.0)])),
-        }
-    }
-
     /// Whether the report knows a file.
     pub fn has(&self, path: &str) -> bool {
         self.files.contains_key(path)
@@ -157,23 +91,11 @@ impl Covered {
     }
 }
 
-/// A path without what leads to the repository.
-fn below(path: &str, root: &str) -> String {
-    path.strip_prefix(root).unwrap_or(path).trim_start_matches("./").to_owned()
-}
-
-/// The value of an attribute of a tag.
-fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
-    tag.match_indices(name).find_map(|(at, _)| {
-        let is_whole = tag.get(..at)?.ends_with(char::is_whitespace);
-        let value = tag.get(at + name.len()..)?.trim_start().strip_prefix('=')?.trim_start();
-        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-        is_whole.then(|| value.get(1..)?.split(quote).next())?
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::path::Path;
+
     use super::*;
 
     const LCOV: &str = "TN:\nSF:/work/repo/src/a.rs\nDA:1,3\nDA:2,0\nDA:2,1\nDA:9,0,hash\nDA:x,1\nend_of_record\nSF:b.rs\nDA:1,0\nend_of_record\n";
@@ -184,12 +106,16 @@ mod tests {
 <class name="B" filename="/work/repo/b.rs"><lines><line number="1" hits="0"/><line number="-1" hits="z"/></lines></class>
 </classes></package></packages></coverage>"#;
 
+    fn read(text: &str) -> Covered {
+        Covered::read(text, Path::new("/work/repo"), &|| false).expect("nobody cancels")
+    }
+
     #[test]
     fn both_kinds_of_report_say_the_same_as_read_and_as_kept() {
         for text in [LCOV, COBERTURA] {
-            let read = Covered::read(text, Path::new("/work/repo"));
-            let kept = Covered::unpack(&read.pack(), &|path| ["src/a.rs", "b.rs"].into_iter().find(|own| *own == path));
-            assert_eq!(kept.as_ref(), Some(&read));
+            let said = read(text);
+            let kept = Covered::unpack(&said.pack(), &|path| ["src/a.rs", "b.rs"].into_iter().find(|own| *own == path));
+            assert_eq!(kept.as_ref(), Some(&said));
             for (path, lines, expected) in [
                 ("src/a.rs", (1, 9), Some((2, 3))),
                 ("src/a.rs", (2, 2), Some((1, 1))),
@@ -197,16 +123,80 @@ mod tests {
                 ("b.rs", (1, 4), Some((0, 1))),
                 ("c.rs", (1, 4), None),
             ] {
-                let share = read.share(path, LineRange::new(lines.0, lines.1));
+                let share = said.share(path, LineRange::new(lines.0, lines.1));
                 assert_eq!(share.map(|share| (share.reached, share.of)), expected, "{path} {lines:?}");
             }
         }
     }
 
     #[test]
+    fn a_path_longer_than_any_is_none() {
+        let (fits, longer) = ("x".repeat(4_096), "x".repeat(4_097));
+        for (path, files) in [(&fits, 1), (&longer, 0)] {
+            let lcov = format!("SF:{path}\nDA:1,1\n");
+            let class = format!("<class filename=\"{path}\"><line number=\"1\" hits=\"1\"/>");
+            for text in [lcov, class] {
+                assert_eq!(read(&text).files.len(), files, "{} bytes", path.len());
+            }
+        }
+        let class = "<class filename=\"a.rs\"><line number=\"1\" hits=\"1\"/>";
+        for (folder, expected) in
+            [("x".repeat(1_000), format!("{}/a.rs", "x".repeat(1_000))), (longer, "a.rs".to_owned())]
+        {
+            let covered = read(&format!("<source>/work/repo/{folder}</source>{class}"));
+            assert_eq!(covered.files.into_keys().collect::<Vec<_>>(), [expected]);
+        }
+    }
+
+    #[test]
+    fn of_several_sources_none_is_taken_for_that_of_a_class() {
+        let sources = |sources: &[&str]| -> String {
+            sources.iter().map(|source| format!("<source>/work/repo/{source}</source>\n")).collect()
+        };
+        let classes = ["x.py", "./y/z.py", "/work/repo/src/x.py"]
+            .map(|name| format!("<class filename=\"{name}\"><line number=\"1\" hits=\"0\"/></class>"));
+        for (given, expected) in [
+            (&["src"][..], &["src/x.py", "src/y/z.py"][..]),
+            (&["src", "src"], &["src/x.py", "src/y/z.py"]),
+            (&["src", "lib"], &["./x.py", "./y/z.py", "src/x.py"]),
+            (&[], &["src/x.py", "x.py", "y/z.py"]),
+        ] {
+            let covered = read(&format!("<coverage>{}{}", sources(given), classes.concat()));
+            let mut found: Vec<String> = covered.files.into_keys().collect();
+            found.sort();
+            assert_eq!(found, expected, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn sources_and_names_that_multiply_say_nothing() {
+        let classes = |number: usize| -> String {
+            (0..number).map(|n| format!("<class filename=\"{n}\"><line number=\"1\" hits=\"1\"/>")).collect()
+        };
+        let source = format!("<source>/work/repo/{}</source>", "x".repeat(4_000));
+        for (number, files) in [(8_000, 8_000), (9_000, 0)] {
+            assert_eq!(read(&format!("{source}{}", classes(number))).files.len(), files, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_report_that_nobody_waits_for_any_longer_is_not_read_on() {
+        let lcov = format!("SF:a.rs\n{}", "DA:1,1\n".repeat(100_000));
+        let cobertura = format!("<class filename=\"a.rs\">{}", "<line number=\"1\" hits=\"1\"/>".repeat(100_000));
+        for text in [lcov, cobertura] {
+            let asked = Cell::new(0);
+            let cancelled = || {
+                asked.set(asked.get() + 1);
+                asked.get() == 3
+            };
+            assert_eq!((Covered::read(&text, Path::new("/"), &cancelled), asked.get()), (None, 3));
+        }
+    }
+
+    #[test]
     fn what_is_packed_is_cut_short_or_whole() {
-        let read = Covered::read(LCOV, Path::new("/work/repo"));
-        let bytes = read.pack();
+        let said = read(LCOV);
+        let bytes = said.pack();
         for length in 0..bytes.len() {
             assert_eq!(Covered::unpack(&bytes[..length], &|_| None), None, "{length}");
         }
@@ -220,7 +210,7 @@ mod tests {
             "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]>{}<class filename=\"&b;\"><line number=\"1\" hits=\"1\"/>",
             "<lines>".repeat(100_000)
         );
-        let covered = Covered::read(&bomb, Path::new("/work/repo"));
+        let covered = read(&bomb);
         assert_eq!(covered.files.keys().collect::<Vec<_>>(), ["&b;"]);
     }
 
@@ -236,7 +226,7 @@ mod tests {
             "\u{0}\u{ffff}",
             "SF:a\nDA:4294967295,1",
         ] {
-            assert_eq!(Covered::read(text, Path::new("/")), Covered::default(), "{text:?}");
+            assert_eq!(read(text), Covered::default(), "{text:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A changed file's diff as a model may see it: masked by the whole of both files, with line numbers of the new side.
 
 use super::mask::Mask;
-use super::text::{Text, Unread, shown_line};
+use super::text::{Text, Unread, shown_line, shown_path};
 use crate::domain::LineRange;
 use crate::git::{ChangeKind, DiffLine, FileChange, LineOrigin, Repo};
 
@@ -73,9 +73,9 @@ fn header(line: &DiffLine, new: &Text) -> String {
 }
 
 /// `src/a.rs (renamed from src/b.rs)`.
-pub fn title(file: &FileChange) -> String {
-    let path = shown_line(&file.path);
-    let from = || shown_line(file.old_path.as_deref().unwrap_or_default());
+pub fn title(file: &FileChange, mask: Mask) -> String {
+    let path = shown_path(&file.path, mask);
+    let from = || shown_path(file.old_path.as_deref().unwrap_or_default(), mask);
     match file.kind {
         ChangeKind::Added => format!("{path} (new file)"),
         ChangeKind::Modified => path,

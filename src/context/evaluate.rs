@@ -20,9 +20,10 @@ use std::sync::Arc;
 use super::chunk::syntax;
 use super::house_documents::house_documents;
 use super::imports::Tree;
-use super::library::{Library, code_of, content, own};
-use super::pack::{Because, Need, Packed, Piece, Section, SectionKind, pack};
+use super::library::{Library, Own, code_of, content};
+use super::pack::{Because, Need, Packed, Piece, Section, SectionKind, pack, pack_unless};
 use super::past::Known;
+use super::remarks::with_parts;
 use super::retrieve::history::Touch;
 use super::retrieve::paths::is_code;
 use super::retrieve::task::{Given, GivenHunk, Task, old_lines};
@@ -128,12 +129,14 @@ pub fn evaluate(
         let mut before = known.before(parent);
         before.truncate(HISTORY);
         if before.len() < LEAST_HISTORY {
-            break;
+            continue;
         }
         let listing = repo.listing(parent)?;
         let tree_files = code_of(&listing, &HashSet::new());
         let given: HashSet<&str> = case.task.paths().collect();
-        let files = library.read(repo, own(repo, parent, tree_files.clone(), &|path| given.contains(path))?);
+        let is_given = |path: &str| given.contains(path);
+        let mut own = Own::of(repo, parent, &is_given)?;
+        let files = library.read(repo, own.by_name(tree_files.clone()), &mut own);
         let is_there = |path: &str| files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
         if !case.hidden.iter().all(|hidden| is_there(&hidden.path)) {
             continue;
@@ -183,7 +186,10 @@ pub fn evaluate(
             let documents = Documents { all: &documents, loaded: &[] };
             let mut all = skeleton(&tree_files, documents, &given, budget, &tokens);
             all.extend(pieces(ranked, weights, &declared, most_tokens(budget)).into_iter().filter(is_likely));
-            packed(all, ranked, &telling, (budget, &tokens), &|| false).unwrap_or_default()
+            let pack = |all: &[Piece]| {
+                with_parts(&|room| pack_unless(&|| false, all, room, &tokens), &declared, (budget, &tokens))
+            };
+            packed(all, ranked, &telling, &pack, &|| false).unwrap_or_default()
         };
         let leading = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
         let places = leading.iter().map(|file| (file.path.clone(), file.blob.clone()));

@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::house_rules::{beginning, locate};
 use super::mask::Mask;
 use super::retrieve::paths::folder;
-use super::text::{Text, fence, shown_line};
-use crate::domain::text::one_line;
+use super::text::{Text, fence, shown_line, shown_path};
 use crate::git::{EntryKind, Listing, Repo};
 
 /// Where a constitution may stand. The first one is it.
@@ -68,11 +67,11 @@ pub fn index(documents: &[String], loaded: &[String], changed: &[&str]) -> Strin
     for path in others.iter().take(MAX_NAMED) {
         let place = folder(path);
         let name = path.get(place.len()..).unwrap_or_default().trim_start_matches('/');
-        by_folder.entry((!is_around(place), place)).or_default().push(one_line(name).into_owned());
+        by_folder.entry((!is_around(place), place)).or_default().push(shown_path(name, Mask::On));
     }
     let line = |((_, place), names): ((bool, &str), Vec<String>)| match place {
         "" => format!("  {}\n", names.join(", ")),
-        place => format!("  {}/: {}\n", one_line(place), names.join(", ")),
+        place => format!("  {}/: {}\n", shown_path(place, Mask::On), names.join(", ")),
     };
     by_folder.into_iter().map(line).collect()
 }

@@ -9,7 +9,7 @@ use super::house_documents::{decisions, is_contributing};
 use super::links;
 use super::mask::Mask;
 use super::secret_files::is_secret_file;
-use super::text::{Text, fence, most_that_fits, shown_line};
+use super::text::{Text, fence, most_that_fits, shown_path};
 use crate::domain::text::count;
 use crate::git::{EntryKind, Repo};
 
@@ -26,6 +26,8 @@ const SMALL: usize = 2_000;
 const MAX_FOLDERS: usize = 200;
 /// Of one file so much is looked at, in bytes: four times what any budget has room for.
 const MAX_BYTES: usize = 256 << 10;
+/// No link is longer, in bytes: one that somebody made by hand may be.
+const MAX_LINK: u64 = 4_096;
 /// Less of a line, in bytes, tells nothing.
 const LEAST_OF_LINE: usize = 40;
 
@@ -77,7 +79,7 @@ pub fn house_rules(
             true => ", which the change under review changes",
             false => "",
         };
-        let label = format!("From {}{changed}:\n", shown_line(&path));
+        let label = format!("From {}{changed}:\n", shown_path(&path, mask));
         let quote = |lines: &str, note: &str| format!("{}{label}{}\n{note}\n", rules.text, fence(lines));
         let whole = quote(&relevant, "");
         let is_whole = count(&whole) <= budget_tokens;
@@ -163,7 +165,10 @@ pub(super) fn locate(repo: &Repo, commit: &str, path: &str) -> Option<(String, S
         EntryKind::File => Some((path.to_owned(), id)),
         EntryKind::Submodule => None,
         EntryKind::Symlink => {
-            let link = repo.file_at(commit, path).ok()??;
+            if repo.blob_size(&id).ok()? > MAX_LINK {
+                return None;
+            }
+            let link = repo.blob(&id).ok()?;
             let target = links::target(path, std::str::from_utf8(&link).ok()?)?;
             match repo.entry_at(commit, &target).ok()?? {
                 (EntryKind::File, id) if !is_secret_file(&target) => Some((target, id)),

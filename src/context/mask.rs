@@ -57,6 +57,18 @@ impl Mask {
     }
 }
 
+/// What of a masked text stands beside the secrets in it, in bytes: what is there stands in the text itself as well.
+pub fn beside_secrets(masked: &str) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let markers = MARKER.find_iter(masked).map(|marker| (marker.start(), marker.end()));
+    let parts = markers.chain([(masked.len(), masked.len())]).map(|(end, next)| {
+        let part = start..end;
+        start = next;
+        part
+    });
+    parts.collect()
+}
+
 fn secrets(path: Option<&str>, text: &str) -> Vec<Found> {
     let language = path.and_then(|path| Language::detect(path, text.as_bytes()));
     let values = match language {

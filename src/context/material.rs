@@ -110,7 +110,7 @@ pub fn material(
                 continue;
             }
         };
-        let mut cutter = Cutter::new(file, rows, count);
+        let mut cutter = Cutter::new((file, diff::title(file, mask)), rows, count);
         while let Some(part) = cutter.next(most) {
             if !places.take(part) && waiting.is_none() {
                 waiting = Some((places.parts.len() - 1, cutter.again()));
@@ -199,6 +199,7 @@ fn rank(path: &str) -> u8 {
 /// A file's rows on their way into parts: cut before a block where there is one, else between lines.
 struct Cutter<'a> {
     file: &'a FileChange,
+    title: String,
     rows: Vec<Row>,
     /// Of each row.
     tokens: Vec<u64>,
@@ -212,15 +213,15 @@ struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    fn new(file: &'a FileChange, rows: Vec<Row>, count: &'a dyn Fn(&str) -> u64) -> Self {
+    fn new((file, title): (&'a FileChange, String), rows: Vec<Row>, count: &'a dyn Fn(&str) -> u64) -> Self {
         let tokens = rows.iter().map(|row| count(&line(&row.text))).collect();
-        Self { file, rows, tokens, count, last: 0..0, is_begun: false, was_begun: false }
+        Self { file, title, rows, tokens, count, last: 0..0, is_begun: false, was_begun: false }
     }
 
     /// The last part as rows again.
     fn again(&self) -> Self {
         let rows = self.rows.get(self.last.clone()).unwrap_or_default().to_vec();
-        Self { is_begun: self.was_begun, ..Self::new(self.file, rows, self.count) }
+        Self { is_begun: self.was_begun, ..Self::new((self.file, self.title.clone()), rows, self.count) }
     }
 
     /// The next part, of at most `limit` tokens.
@@ -246,7 +247,7 @@ impl<'a> Cutter<'a> {
     }
 
     fn intro(&self, limit: u64) -> String {
-        let head = head(self.file, limit, self.count);
+        let head = head(self.title.clone(), limit, self.count);
         match (self.is_begun, self.rows.get(self.last.end).is_some_and(|row| row.is_header)) {
             (false, true) => line(&head),
             (false, false) => format!("{head}\n{MIDDLE}\n"),
@@ -300,8 +301,7 @@ fn assembled(intro: &str, rows: &[Row]) -> String {
 }
 
 /// The line that names the file; at most half of a part.
-fn head(file: &FileChange, limit: u64, count: &dyn Fn(&str) -> u64) -> String {
-    let mut title = diff::title(file);
+fn head(mut title: String, limit: u64, count: &dyn Fn(&str) -> u64) -> String {
     while count(&title) > limit / 2 && title.len() > MIN_TEXT {
         halve(&mut title);
     }

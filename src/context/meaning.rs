@@ -74,7 +74,8 @@ impl Meaning {
         Self { embedder, folder, patience }
     }
 
-    /// Sets the figures of meaning of ranked files. The task's are at `blobs` by path.
+    /// Sets the figures of meaning of ranked files, and says of how many pieces of them there are no vectors yet. The
+    /// task's are at `blobs` by path.
     ///
     /// # Errors
     /// Why there are none, for instance since it was cancelled. Vectors that came until then are kept for the next time.
@@ -85,14 +86,14 @@ impl Meaning {
         ranked: &mut [RankedFile],
         blobs: &HashMap<String, String>,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<(), ChatError> {
+    ) -> Result<usize, ChatError> {
         let queries = queries(repo, task, blobs);
         let parts = parts(ranked, cancelled);
         if cancelled() {
             return Err(ChatError::cancelled());
         }
         if queries.is_empty() || parts.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
         let kept = Kept::new(&self.folder, &self.embedder.name());
         let wanted: HashSet<[u8; 16]> =
@@ -122,7 +123,7 @@ impl Meaning {
         outcome?;
         let near = nearness(&queries, &parts, &vectors);
         set(ranked, &parts, &near);
-        Ok(())
+        Ok(parts.iter().filter(|part| !vectors.contains_key(&part.text.key)).count())
     }
 }
 

@@ -13,8 +13,8 @@ use super::retrieve::history::{PastFile, PathId, last_touch};
 use super::retrieve::task::{Task, old_lines};
 use super::surroundings::piece;
 use super::telling::Telling;
-use super::text::shown_line;
-use crate::domain::text::{count, one_line};
+use super::text::shown_path;
+use crate::domain::text::count;
 use crate::domain::{LineRange, Time};
 use crate::git::Repo;
 use crate::provider::builtin::facts::is_test_path;
@@ -28,22 +28,60 @@ fn say(section: &mut Section, words: &str) {
 /// What a file declares, by its path.
 pub type Declared<'a> = &'a dyn Fn(&str) -> Arc<[Declaration]>;
 
-/// Of which declarations each section is a part, so that nobody takes it for all of them.
-pub fn tell_parts(packed: &mut Packed, declared: Declared<'_>) {
-    for section in &mut packed.sections {
-        let Some(lines) = section.lines else { continue };
-        section.of = cut(&declared(&section.path), lines);
-        let said = |part: &Declaration| {
-            let Declaration { kind, name, lines, .. } = part;
-            format!("part of {}, lines {}-{}", format!("{kind} {name}").trim_end(), lines.start, lines.end)
-        };
-        let said: Vec<String> = section.of.iter().map(said).collect();
-        said.iter().for_each(|said| say(section, said));
+/// What `pack` makes of so many tokens, each section with what it is a part of: together in at most `budget` tokens. `None`
+/// where `pack` has nothing.
+pub fn with_parts(
+    pack: &dyn Fn(u32) -> Option<Packed>,
+    declared: Declared<'_>,
+    (budget, count): (u32, Count<'_>),
+) -> Option<Packed> {
+    let mut room = budget;
+    loop {
+        let mut packed = pack(room)?;
+        tell_parts(&mut packed, declared, count);
+        let over = packed.total_tokens.saturating_sub(budget);
+        if over == 0 || room == 0 {
+            return Some(Packed { budget, ..packed });
+        }
+        room = room.saturating_sub(over.max(room / 256).max(1));
     }
 }
 
+/// Of which declarations each section is a part, so that nobody takes it for all of them.
+fn tell_parts(packed: &mut Packed, declared: Declared<'_>, count: Count<'_>) {
+    let mut is_longer = false;
+    for section in &mut packed.sections {
+        let Some(lines) = section.lines else { continue };
+        section.of = cut(&declared(&section.path), lines);
+        let said: Vec<String> = section.of.iter().map(part_of).collect();
+        said.iter().for_each(|said| say(section, said));
+        let torn = in_title(&section.of);
+        if let Some(end) = section.text.find('\n').filter(|_| !torn.is_empty()) {
+            section.text.insert_str(end, &torn);
+            section.tokens = count(&section.text) as u32;
+            is_longer = true;
+        }
+    }
+    if is_longer {
+        packed.total_tokens = count(&packed.text()) as u32;
+    }
+}
+
+fn part_of(Declaration { kind, name, lines, .. }: &Declaration) -> String {
+    let name = format!("{kind} {}", shown_path(name, Mask::On));
+    format!("part of {}, lines {}-{}", name.trim_end(), lines.start, lines.end)
+}
+
+/// What the title of a section says of the declarations that it is a part of: which functions are torn. What is whole
+/// within a class needs no more words than its path.
+pub fn in_title(of: &[Declaration]) -> String {
+    let torn = of.iter().filter(|part| matches!(part.kind, ChunkKind::Function | ChunkKind::Test));
+    let said: Vec<String> = torn.map(part_of).collect();
+    if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) }
+}
+
 /// The innermost declarations that begin before some lines or end behind them, and have lines among these.
-fn cut(declared: &[Declaration], lines: LineRange) -> Vec<Declaration> {
+pub fn cut(declared: &[Declaration], lines: LineRange) -> Vec<Declaration> {
     let innermost = |is_cut: &dyn Fn(LineRange) -> bool| {
         declared
             .iter()
@@ -107,8 +145,8 @@ pub fn untested_piece(untested: &[Untested], most: u32, count: Count<'_>) -> Opt
         .iter()
         .take(MOST_UNTESTED)
         .map(|Untested { path, name, lines }| {
-            let said = format!("{path}:{}-{} {name}", lines.start, lines.end);
-            format!("- {}\n", shown_line(&one_line(&Mask::On.shapes(&said))))
+            let (path, name) = (shown_path(path, Mask::On), shown_path(name, Mask::On));
+            format!("- {path}:{}-{} {name}\n", lines.start, lines.end)
         })
         .collect();
     let text = |told: usize| {

@@ -8,15 +8,17 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::chunk::ChunkKind;
-use super::material::Measure;
+use super::chunk::{ChunkKind, Declaration};
+use super::mask::Mask;
 use super::pack::{Count, Need, Piece, SectionKind};
+use super::remarks::{cut, in_title};
 use super::retrieve::SourceFile;
 use super::retrieve::task::{Given, GivenHunk, old_lines};
 use super::retrieve::told::Texts;
+use super::retrieve::unified;
 use super::surroundings::piece;
 use super::telling::Telling;
-use super::text::most_that_fits;
+use super::text::{most_that_fits, shown_path};
 use crate::domain::LineRange;
 use crate::git::Hunk;
 
@@ -27,11 +29,39 @@ const MOST_DECLARATIONS: usize = 4;
 /// Lines that follow each other, and their text.
 type Run = (LineRange, String);
 
+/// The lines of the searched tree that the diff of a change has.
+pub enum Shown {
+    /// Those of its hunks, and so many around each.
+    Around(u32),
+    /// These, by path; from 0, the end not included.
+    Lines(Vec<(String, (u32, u32))>),
+}
+
+impl Shown {
+    /// Those of a text with a diff in it, as far as it goes.
+    pub fn of_text(text: &str) -> Self {
+        Self::Lines(unified::shown(text))
+    }
+
+    fn of(&self, given: &Given) -> Vec<(u32, u32)> {
+        let around = |lines: u32| {
+            let hunks = given.hunks.iter().map(|hunk| old_lines(&hunk.place));
+            hunks.map(|(start, end)| (start.saturating_sub(lines), end.saturating_add(lines))).collect()
+        };
+        match self {
+            Self::Around(lines) => around(*lines),
+            Self::Lines(shown) => {
+                shown.iter().filter(|(path, _)| *path == given.path).map(|(_, lines)| *lines).collect()
+            }
+        }
+    }
+}
+
 /// What the diff of a change leaves out of the declarations that it changes most, in at most `most` tokens.
 pub fn rests<'a>(
     given: impl Iterator<Item = &'a Given>,
-    files: &[SourceFile],
-    telling: &Telling<'_>,
+    shown: &Shown,
+    (files, telling): (&[SourceFile], &Telling<'_>),
     most: u32,
     count: Count<'_>,
 ) -> Vec<Piece> {
@@ -42,7 +72,7 @@ pub fn rests<'a>(
             break;
         }
         let path = given.path.as_str();
-        let file = read.entry(path).or_insert_with(|| Changed::read(given, files, telling));
+        let file = read.entry(path).or_insert_with(|| Changed::read(given, shown, files, telling));
         for declaration in file.iter().flat_map(|file| file.around(&hunk.place)) {
             let is_known = found.contains(&(path, declaration));
             if !is_known && file.as_ref().is_some_and(|file| !file.missing(declaration).is_empty()) {
@@ -54,8 +84,12 @@ pub fn rests<'a>(
     let (mut left, mut pieces) = (most, Vec::new());
     for (number, (path, declaration)) in found.iter().enumerate() {
         let Some(Some(file)) = read.get(path) else { continue };
+        let shown = shown_path(path, Mask::On);
         let price = |rest: &[Run]| {
-            let framed = |(lines, text): &Run| format!("{path}:{}-{}\n```\n{text}```\n", lines.start, lines.end);
+            let framed = |(lines, text): &Run| {
+                let part = in_title(&cut(&file.declared, *lines));
+                format!("{shown}:{}-{}{part}\n```\n{text}```\n", lines.start, lines.end)
+            };
             count(&rest.iter().map(framed).collect::<String>()) as u32
         };
         let rest = file.rest(*declaration, left / (found.len() - number) as u32, &price);
@@ -93,9 +127,19 @@ pub fn looked_at<'a>(given: impl Iterator<Item = &'a Given>) -> Vec<&'a str> {
 /// A file that changes, as it may be told.
 struct Changed {
     texts: Arc<Texts>,
-    /// Of each line, where its text is, and whether the diff has it.
-    lines: Vec<(Range<usize>, bool)>,
+    lines: Vec<Line>,
+    declared: Arc<[Declaration]>,
+    /// Where they are, but for modules.
     declarations: Vec<Place>,
+}
+
+struct Line {
+    /// Where its text is.
+    place: Range<usize>,
+    /// Whether the diff has it.
+    is_told: bool,
+    /// Whether it is in a hunk, or beside one that only puts something in.
+    is_changed: bool,
 }
 
 /// Where a declaration is, as [`super::chunk::Declaration`].
@@ -106,24 +150,28 @@ struct Place {
 }
 
 impl Changed {
-    fn read(given: &Given, files: &[SourceFile], telling: &Telling<'_>) -> Option<Self> {
+    fn read(given: &Given, shown: &Shown, files: &[SourceFile], telling: &Telling<'_>) -> Option<Self> {
         let file = files.iter().find(|file| file.path == given.path)?;
         let texts = telling.told(file).texts;
-        let mut lines: Vec<(Range<usize>, bool)> = Vec::new();
+        let mut lines: Vec<Line> = Vec::new();
         for line in texts.all.split_inclusive('\n') {
-            let start = lines.last().map_or(0, |(place, _)| place.end);
-            lines.push((start..start + line.len(), false));
+            let start = lines.last().map_or(0, |line| line.place.end);
+            lines.push(Line { place: start..start + line.len(), is_told: false, is_changed: false });
         }
+        let mut mark = |(start, end): (u32, u32), mark: &dyn Fn(&mut Line)| {
+            let end = (end as usize).min(lines.len());
+            lines.get_mut(start as usize..end).into_iter().flatten().for_each(mark);
+        };
+        shown.of(given).into_iter().for_each(|told| mark(told, &|line| line.is_told = true));
         for hunk in &given.hunks {
             let (start, end) = old_lines(&hunk.place);
-            let start = start.saturating_sub(Measure::CONTEXT_LINES) as usize;
-            let end = (end.saturating_add(Measure::CONTEXT_LINES) as usize).min(lines.len());
-            lines.get_mut(start..end).into_iter().flatten().for_each(|(_, is_told)| *is_told = true);
+            let beside = u32::from(start == end);
+            mark((start.saturating_sub(beside), end.saturating_add(beside)), &|line| line.is_changed = true);
         }
-        let declarations = telling.declarations(&file.path, &file.blob);
-        let declarations = declarations.iter().filter(|found| found.kind != ChunkKind::Module);
+        let declared = telling.declarations(&file.path, &file.blob);
+        let declarations = declared.iter().filter(|found| found.kind != ChunkKind::Module);
         let declarations = declarations.map(|found| Place { lines: found.lines, head: found.head }).collect();
-        Some(Self { texts, lines, declarations })
+        Some(Self { texts, lines, declarations, declared })
     }
 
     /// The innermost declarations at both ends of a hunk; of a pure deletion the one that it was in.
@@ -143,19 +191,19 @@ impl Changed {
 
     /// The lines of a declaration that the diff does not have.
     fn missing(&self, declaration: Place) -> Vec<u32> {
-        let is_told = |line: u32| self.lines.get(line as usize - 1).is_none_or(|(_, is_told)| *is_told);
+        let is_told = |line: u32| self.lines.get(line as usize - 1).is_none_or(|line| line.is_told);
         (declaration.lines.start.max(1)..=declaration.lines.end).filter(|line| !is_told(*line)).collect()
     }
 
-    /// As much of them as `most` tokens hold, by runs: the head first, then what is nearest to lines of the diff.
+    /// As much of them as `most` tokens hold, by runs: the head first, then what is nearest to changed lines.
     fn rest(&self, declaration: Place, most: u32, price: &dyn Fn(&[Run]) -> u32) -> Vec<Run> {
         let mut order = self.missing(declaration);
         let numbers = (1u32..).zip(&self.lines);
-        let told: Vec<u32> = numbers.filter(|(_, (_, is_told))| *is_told).map(|(line, _)| line).collect();
+        let changed: Vec<u32> = numbers.filter(|(_, line)| line.is_changed).map(|(number, _)| number).collect();
         let distance = |line: u32| {
-            let behind = told.partition_point(|told| *told < line);
-            let before = behind.checked_sub(1).and_then(|at| told.get(at));
-            told.get(behind).into_iter().chain(before).map(|told| told.abs_diff(line)).min()
+            let behind = changed.partition_point(|changed| *changed < line);
+            let before = behind.checked_sub(1).and_then(|at| changed.get(at));
+            changed.get(behind).into_iter().chain(before).map(|changed| changed.abs_diff(line)).min()
         };
         let head = declaration.head.start..=declaration.head.end;
         order.sort_by_cached_key(|line| (!head.contains(line), distance(*line), *line));
@@ -178,7 +226,7 @@ impl Changed {
     }
 
     fn line(&self, number: u32) -> &str {
-        let place = self.lines.get(number as usize - 1).map_or(0..0, |(place, _)| place.clone());
+        let place = self.lines.get(number as usize - 1).map_or(0..0, |line| line.place.clone());
         self.texts.all.get(place).unwrap_or_default()
     }
 }

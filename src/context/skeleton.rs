@@ -1,16 +1,18 @@
 //! What is told of a tree whatever the change is: its folders, and the documents of the house that can be asked for.
 //!
 //! Invariants: where there is a reserve for it, it is never more than that, and stands beside the code however much of
-//! that there is.
+//! that there is; without one it is whole, and stands where room is left.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::house_documents::index as documents_by_folder;
 use super::house_rules::beginning;
+use super::mask::Mask;
 use super::pack::{Count, Need, Piece, SectionKind};
 use super::retrieve::paths::folder;
 use super::surroundings::piece;
-use crate::domain::text::{count as counted, one_line};
+use super::text::shown_path;
+use crate::domain::text::count as counted;
 use crate::git::TreeFile;
 
 /// Of a budget, this part is kept for it: a sixteenth, 500 tokens of 8,000.
@@ -84,8 +86,8 @@ fn overview(files: &[TreeFile], shown: &[&str], depth: usize) -> String {
         *lines.entry((shown, is_folder)).or_default() += 1;
     }
     let line = |((path, is_folder), files): (&(&str, bool), &usize)| match is_folder {
-        true => format!("{}/ ({})\n", one_line(path), counted(*files, "file")),
-        false => format!("{}\n", one_line(path)),
+        true => format!("{}/ ({})\n", shown_path(path, Mask::On), counted(*files, "file")),
+        false => format!("{}\n", shown_path(path, Mask::On)),
     };
     lines.iter().map(line).collect()
 }
@@ -129,6 +131,16 @@ mod tests {
         assert!(pieces[0].text.contains(documents) && !pieces[0].text.contains("a/b0/"), "{}", &*pieces[0].text);
         let words: usize = pieces.iter().map(|piece| piece.text.split_whitespace().count()).sum();
         assert!(need == Need::Filler || words as u32 <= budget / PART);
+    }
+
+    #[test]
+    fn no_path_stands_for_something_else() {
+        let key = concat!("gh", "p_8rT3kLm9QwXz2VbN6yHs4JdF7cPa1GuE5oKi");
+        let paths = ["```x.rs", "</context>/a.rs", &format!("{key}/b.rs")];
+        assert_eq!(
+            overview(&files(&paths), &["</context>/a.rs"], 9),
+            "\\u{3c}/context>/a.rs\n\\u{60}\\u{60}\\u{60}x.rs\n«secret:github_token»/ (1 file)\n"
+        );
     }
 
     #[test]

@@ -10,31 +10,34 @@ use std::sync::{Arc, LazyLock};
 
 use ignore::gitignore::Gitignore;
 
-use super::candidates::choose;
+use super::candidates::{Chosen, choose};
 use super::covered::Reports;
+use super::focus::{focus_pieces, is_sent};
 use super::house_documents::house_documents;
 use super::imports::Tree;
 use super::index::{Index, Reach};
-use super::library::{Library, code_of, own};
+use super::library::{Library, Own, code_of};
 use super::meaning::Meaning;
 use super::named::{self, Mentions};
-use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files};
+use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack_unless};
 use super::past::Known;
-use super::remarks::{Declared, tell_coverage, tell_last_change, tell_parts, untested, untested_piece};
-use super::rest::{looked_at, rests};
+use super::remarks::{Declared, tell_coverage, tell_last_change, untested, untested_piece, with_parts};
+use super::rest::{Shown, looked_at, rests};
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, Task};
 use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
+use super::retrieve::words::Word;
 use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, reweigh};
 use super::score;
 use super::secret_files::is_secret_file;
 use super::skeleton::{Documents, skeleton};
 use super::squeeze::packed;
+use super::task_text::task_text;
 use super::telling::{Place, Telling};
-use super::text::most_that_fits;
 use super::tokens;
 use super::units::{most_tokens, units};
+use super::worth::{Worth, Worths};
 use crate::domain::text::one_line;
 use crate::domain::{Encoding, LineRange};
 use crate::git::{EntryKind, GitError, Listing, Repo, TreeFile};
@@ -109,6 +112,8 @@ pub struct Question<'a> {
     pub task: Task,
     /// What must be there before all else, in this order, in the budget.
     pub front: Vec<Piece>,
+    /// The unchanged lines around each hunk that the diff in `front` has; none where the task's text has the diff.
+    pub context_lines: Option<u32>,
     /// Documents of the house that are told already.
     pub documents_told: &'a [String],
     /// In tokens of the encoding.
@@ -144,7 +149,7 @@ fn put_together(
     let weights = Weights::built_in();
     let Question { tree, history, task, front, documents_told, budget, encoding, options, folder, index, .. } =
         question;
-    let (meaning, cancelled) = (question.meaning, question.cancelled);
+    let (context_lines, meaning, cancelled) = (question.context_lines, question.meaning, question.cancelled);
     let count: Count<'_> = &|text| tokens::count(encoding, text);
     let (task, passed_over) = task.leading();
     let changed: Vec<&str> = task.paths().chain(passed_over.iter().map(String::as_str)).collect();
@@ -166,23 +171,30 @@ fn put_together(
     let mut named = mentions.in_tree(&tree_files, index);
     let mut searched = tree_files.clone();
     searched.retain(|file| !passed_over.contains(&file.path));
-    let all = searched.len();
-    let chosen = choose(searched, &task, &named, index, &known.history, &before);
-    let mut notes = Vec::new();
-    if chosen.len() < all && index.is_none_or(|index| index.reach() != Reach::Whole) {
-        let all = crate::domain::text::count(all, "file");
-        notes.push(format!("only {} of {all} of code were looked at: there is no index of all of them", chosen.len()));
-    }
     let first: HashSet<&str> = task.paths().chain(named.paths()).collect();
-    let chosen = own(repo, tree, chosen, &|path| first.contains(path))?;
-    let (files, unread) = library.read_within(repo, chosen, &first, cancelled);
+    let is_asked = |path: &str| first.contains(path);
+    let mut own = Own::of(repo, tree, &is_asked)?;
+    let Chosen { files: chosen, others } =
+        choose(searched, &mut own, (&task, &named), index, (&known.history, &before));
+    let mut notes = Vec::new();
+    let is_whole = index.is_some_and(|index| index.reach() == Reach::Whole);
+    let others = if is_whole { 0 } else { own.by_name(others).len() };
+    if others > 0 {
+        let all = crate::domain::text::count(chosen.len() + others, "file");
+        notes.push(format!(
+            "only {} of {all} of code were looked at: the index of all of them is not ready",
+            chosen.len()
+        ));
+    }
+    let (files, unread) = library.read_within(repo, chosen, &mut own, cancelled);
     if cancelled() {
         return Ok(None);
     }
     // What is in focus need not be code.
     let is_other = |focus: &&Focus| !files.iter().any(|file| file.path == focus.path);
     let others = task.focus.iter().filter(is_other).filter_map(|focus| any_file(&listing, &focus.path));
-    let others = library.read(repo, others.collect());
+    let others = library.read(repo, others.collect(), &mut own);
+    drop(own);
     mentions.declared(&mut named, &files, &library.vocabulary);
     let told = |file: &SourceFile| match cancelled() {
         true => Told::plain(&file.document, "", &str::len),
@@ -221,21 +233,30 @@ fn put_together(
     }
     match meaning.map(|meaning| meaning.weigh(repo, &task, &mut ranked, &blobs, cancelled)) {
         _ if cancelled() => return Ok(None),
-        Some(Ok(())) => ranked = reweigh(&ranked, weights),
+        Some(Ok(missing)) => {
+            ranked = reweigh(&ranked, weights);
+            notes.extend((missing > 0).then(|| unweighed(missing)));
+        }
         Some(Err(error)) => notes.push(format!("without what code means: {}", one_line(&error.summary))),
         None => {}
     }
     let mut filtered = filtered.into_inner();
     let mut all = front;
+    let mut shown = Shown::Around(context_lines.unwrap_or(0));
     if !task.text.is_empty() {
-        all.push(task_piece(&task.text, budget / TASK_PART, count));
+        let text = task_text(&task.text, budget / TASK_PART, count);
+        if context_lines.is_none() {
+            shown = Shown::of_text(&text);
+        }
+        all.push(piece(SectionKind::Task, Need::Must, text, "the task"));
     }
     let reports = Reports::find(repo, &listing.entries, folder);
     let changed_paths = task.given.iter().map(|given| given.path.as_str()).collect();
     let covered = reports.of(repo, &tree_files, &changed_paths, cancelled);
     let untested = covered.map(|covered| untested(&task, telling, &blobs, &covered, cancelled)).unwrap_or_default();
     all.extend(untested_piece(&untested, budget / UNTESTED_PART, count));
-    let places = focus_pieces(&task.focus, &[files.as_slice(), &others].concat(), telling, budget, count);
+    let most = MAX_FOCUS.min(budget / FOCUS_PART);
+    let places = focus_pieces(&task.focus, &[files.as_slice(), &others].concat(), telling, most, count);
     let is_missing = |focus: &&Focus| !places.iter().any(|piece| piece.path == focus.path);
     notes.extend(task.focus.iter().filter(is_missing).map(|focus| {
         format!(
@@ -243,9 +264,11 @@ fn put_together(
             one_line(&focus.path)
         )
     }));
+    let in_focus: Vec<(String, LineRange)> =
+        places.iter().filter_map(|piece| Some((piece.path.clone(), piece.lines?))).collect();
     all.extend(places);
     if tells_rests {
-        all.extend(rests(given(), &files, telling, MAX_FOCUS.min(budget / FOCUS_PART), count));
+        all.extend(rests(given(), &shown, (&files, telling), MAX_FOCUS.min(budget / FOCUS_PART), count));
     }
     let mut documents = house_documents(&listing);
     sift(&mut documents, &mut filtered, |_| (!options.documentation).then_some(Filter::Documents));
@@ -267,18 +290,39 @@ fn put_together(
     named::mark_files(&mut code, &named, MAX_FOCUS.min(budget / FOCUS_PART));
     sift(&mut code, &mut filtered, |piece| (!is_likely(piece)).then_some(Filter::Unlikely));
     let because_of = |file: &RankedFile| because(&file.factors, weights);
-    let counted = (&library.vocabulary, count);
-    let mut declarations = named::declarations(&named, &task, (&ranked, &files), telling, &because_of, counted);
+    let asked = named::Asked {
+        named: &named,
+        task: &task,
+        ranked: &ranked,
+        files: &files,
+        telling,
+        vocabulary: &library.vocabulary,
+        weights,
+        because_of: &because_of,
+        most: most_tokens(budget),
+        count,
+        cancelled,
+    };
+    let mut declarations = asked.declarations();
     sift(&mut declarations, &mut filtered, |piece| options.kind_filter(piece.kind));
     code.extend(declarations);
     types(&mut code, &ranked);
+    // A file of which nobody wants anything is not told in short either.
+    let left: HashSet<&str> = code.iter().map(|piece| piece.path.as_str()).collect();
+    let is_wanted =
+        |file: &&RankedFile| score::of(file.probability) >= score::LIKELY && left.contains(file.path.as_str());
+    let summaries: Vec<Piece> = ranked.iter().filter(is_wanted).map(|file| summary(file, library)).collect();
     all.extend(code);
-    all.extend(
-        ranked.iter().filter(|file| score::of(file.probability) >= score::LIKELY).map(|file| summary(file, library)),
-    );
-    let Some(mut packed) = packed(all, &ranked, telling, (budget, count), cancelled) else { return Ok(None) };
+    all.extend(summaries);
     let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
-    tell_parts(&mut packed, &declared);
+    let pack = |all: &[Piece]| with_parts(&|room| pack_unless(cancelled, all, room, count), &declared, (budget, count));
+    let Some(mut packed) = packed(all, &ranked, telling, &pack, cancelled) else { return Ok(None) };
+    notes.extend(
+        in_focus
+            .iter()
+            .filter(|piece| !is_sent(piece, &packed))
+            .map(|(path, _)| format!("nothing of {} is in focus: the budget has no room for it", one_line(path))),
+    );
     let sent = packed.sections.iter().map(|section| section.path.as_str());
     let wanted = sent.chain(changed.iter().copied()).collect();
     if let Some(covered) = reports.of(repo, &tree_files, &wanted, cancelled) {
@@ -293,6 +337,12 @@ fn put_together(
     packed.notes = notes;
     packed.filtered = filtered;
     Ok(Some(packed))
+}
+
+/// That a context may differ from the next one.
+fn unweighed(pieces: usize) -> String {
+    let pieces = crate::domain::text::count(pieces, "piece");
+    format!("{pieces} of code not yet weighed by meaning: vectors are fetched a part at a time, the next time more")
 }
 
 /// A file of a tree that may be shown.
@@ -318,79 +368,18 @@ pub fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece
     }
 }
 
-/// The task's text, cut between lines where it is more than `most` tokens; within its first line where that is.
-fn task_piece(text: &str, most: u32, count: Count<'_>) -> Piece {
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let first = |number: usize| match number == lines.len() {
-        true => text.to_owned(),
-        false => format!("{}({} more lines of the task)\n", lines[..number].concat(), lines.len() - number),
-    };
-    let fitting = most_that_fits(0, lines.len() + 1, |number| count(&first(number)) as u32 <= most);
-    let text = if fitting > 0 { first(fitting) } else { beginning(text, most, count) };
-    piece(SectionKind::Task, Need::Must, text, "the task")
-}
-
-/// As much of a text's beginning, by halves, as is at most `most` tokens, with a word of it.
-fn beginning(text: &str, most: u32, count: Count<'_>) -> String {
-    let mut end = text.len();
-    loop {
-        end = text.floor_char_boundary(end / 2);
-        let beginning = format!("{} … (the rest of the task is left out)\n", text.get(..end).unwrap_or_default());
-        if end == 0 || count(&beginning) as u32 <= most {
-            return beginning;
-        }
-    }
-}
-
-/// The lines around each place in focus; of a file without a place its beginning.
-fn focus_pieces(
-    focus: &[Focus],
-    files: &[SourceFile],
-    telling: &Telling<'_>,
-    budget: u32,
-    count: Count<'_>,
-) -> Vec<Piece> {
-    let most = MAX_FOCUS.min(budget / FOCUS_PART) / focus.len().max(1) as u32;
-    let around = |focus: &Focus| {
-        let file = files.iter().find(|file| file.path == focus.path)?;
-        let (document, texts) = (&file.document, telling.told(file).texts);
-        let line = focus.line.unwrap_or(1).clamp(1, document.lines().max(1));
-        let passages = &document.passages;
-        let lines =
-            |range: (usize, usize)| Some(LineRange::new(passages.get(range.0)?.start + 1, passages.get(range.1)?.end));
-        let said = |range: (usize, usize)| -> String { (range.0..=range.1).map(|number| texts.get(number)).collect() };
-        let at = passages.iter().position(|passage| (passage.start + 1..=passage.end).contains(&line))?;
-        let mut range = (at, at);
-        // Wider by a passage above and below in turns, while it fits.
-        let (mut above, mut below) = (true, true);
-        while above || below {
-            for is_above in [true, false] {
-                let grown = if is_above { (range.0.wrapping_sub(1), range.1) } else { (range.0, range.1 + 1) };
-                let fits = lines(grown).is_some_and(|_| count(&said(grown)) as u32 <= most);
-                match (fits, is_above) {
-                    (true, _) => range = grown,
-                    (false, true) => above = false,
-                    (false, false) => below = false,
-                }
-            }
-        }
-        let lines = lines(range)?;
-        let mut piece = piece(SectionKind::Focus, Need::Must, said(range), "in focus");
-        (piece.path, piece.lines) = (focus.path.clone(), Some(lines));
-        Some(piece)
-    };
-    focus.iter().filter_map(around).collect()
-}
-
 /// What a file is, for when none of it fits.
 fn summary(file: &RankedFile, library: &Library) -> Piece {
     const MAX_NAMES: usize = 40;
+    /// To look for a name takes time by the file's length.
+    const MOST_TRIED: usize = 2 * MAX_NAMES;
     let tokens: u32 = file.told.tokens.iter().sum();
-    let mut names: Vec<&str> = file.document.declared.iter().map(|(_, name)| library.vocabulary.name(*name)).collect();
-    names.dedup();
+    let mut words: Vec<Word> = file.document.declared.iter().map(|(_, word)| *word).collect();
+    words.dedup();
     // A key may be a name by the looks of its line: only those are told that are among what may be.
-    names.retain(|name| file.told.texts.all.contains(name));
-    names.truncate(MAX_NAMES);
+    let names = words.into_iter().map(|word| library.vocabulary.name(word));
+    let names: Vec<&str> =
+        names.take(MOST_TRIED).filter(|name| file.told.texts.all.contains(name)).take(MAX_NAMES).collect();
     let text = format!("{} lines, {tokens} tokens; declares {}\n", file.document.lines(), names.join(", "));
     let mut piece = piece(SectionKind::Summary, Need::Filler, text, "what does not fit, in short");
     (piece.path, piece.score) = (file.path.clone(), score::of(file.probability));
@@ -404,26 +393,11 @@ pub fn pieces(ranked: &[RankedFile], weights: &Weights, declared: Declared<'_>, 
         let because = because(&file.factors, weights);
         // A file's passages have few reasons.
         let mut reasons: HashMap<&str, Arc<Because>> = HashMap::new();
-        let worth = file.probability.powf(weights.calibration.confidence);
-        let most_share = file.passages.iter().map(|passage| passage.share).fold(f32::MIN_POSITIVE, f32::max);
+        let worths = Worths::of(file, weights);
         let (texts, places, is_test) = (&file.told.texts, &file.document.passages, is_test_path(&file.path));
         for unit in units(places, &texts.tokens, texts, &declared(&file.path), most) {
-            let first = places.partition_point(|place| place.end < unit.lines.start);
-            let parts = file.passages.iter().enumerate().skip(first);
-            let parts = parts.take_while(|(_, passage)| passage.place.start < unit.lines.end);
-            // The strongest, and what all are worth together: of a passage that is cut, by its lines.
-            let (mut strongest, mut share) = (None::<(usize, &RankedPassage)>, 0.0f32);
-            for (number, passage) in parts {
-                let place = passage.place;
-                let lines = unit.lines.end.min(place.end) + 1 - unit.lines.start.max(place.start + 1);
-                share += passage.share * lines as f32 / (place.end - place.start).max(1) as f32;
-                if strongest.is_none_or(|(_, known)| passage.share > known.share) {
-                    strongest = Some((number, passage));
-                }
-            }
-            let Some((number, passage)) = strongest else { continue };
-            // Of the file's best; that a file is there at all is worth something, the more the better this tells of it.
-            let part = (share / most_share).min(1.0);
+            let Some(Worth { strongest, part, worth, first }) = worths.of_lines(unit.lines) else { continue };
+            let Some(passage) = file.passages.get(strongest) else { continue };
             let reason = passage_reason(&passage.factors, weights);
             let because = reasons.entry(reason).or_insert_with(|| {
                 let reason = format!("{}; {reason}", because.reason);
@@ -437,13 +411,13 @@ pub fn pieces(ranked: &[RankedFile], weights: &Weights, declared: Declared<'_>, 
             pieces.push(Piece {
                 path: file.path.clone(),
                 lines: Some(unit.lines),
-                kind: unit.kind.filter(|_| !is_test).unwrap_or_else(|| kind(file, number, passage)),
+                kind: unit.kind.filter(|_| !is_test).unwrap_or_else(|| kind(file, strongest, passage)),
                 text,
                 tokens: Some(tokens),
                 need: Need::Worth,
                 score: score::of(file.probability * part),
-                worth: worth * share,
-                first: worth * weights.first * part.sqrt(),
+                worth,
+                first,
                 because: Arc::clone(because),
             });
         }
@@ -560,12 +534,12 @@ fn types(pieces: &mut [Piece], ranked: &[RankedFile]) {
 }
 
 #[cfg(test)]
+mod asked;
+#[cfg(test)]
 mod cancelled;
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
     use super::*;
     use crate::context::mask::Mask;
     use crate::context::retrieve::document::Document;
@@ -591,17 +565,5 @@ mod tests {
         };
         let told = summary(&file, &library).text;
         assert!(told.ends_with("; declares fine\n"), "{}", &*told);
-    }
-
-    #[rstest]
-    #[case::whole("one\ntwo\n", 100, "one\ntwo\n")]
-    #[case::between_lines("one two\nthree four five six seven\neight\n", 9, "one two\n(2 more lines of the task)\n")]
-    #[case::within_a_line("one two three four five six seven eight nine ten eleven twelve", 13, "one two three")]
-    #[case::nothing("one two three", 1, "")]
-    fn a_long_task_keeps_its_beginning(#[case] text: &str, #[case] most: u32, #[case] expected: &str) {
-        let words = |text: &str| text.split_whitespace().count();
-        let piece = task_piece(text, most, &words);
-        assert!(piece.text.starts_with(expected), "{:?}", &*piece.text);
-        assert!(words(&piece.text) as u32 <= most || expected.is_empty());
     }
 }

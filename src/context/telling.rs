@@ -1,7 +1,7 @@
 //! What is told of the files that lead: their passages masked, counted and compressed, each found out once.
 //!
 //! Invariants: nothing that is told or kept holds a secret that [`Mask`] knows, or what a terminal obeys; what was kept
-//! is the same as what would be found out; a compressed file has as many lines as the file.
+//! is the same as what would be found out, nothing that failed; a compressed file has as many lines as the file.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -52,8 +52,11 @@ pub struct Telling<'a> {
 /// Files, and what they say.
 struct Expected {
     places: Vec<Place>,
-    found: JoinHandle<Vec<Syntax>>,
+    found: JoinHandle<Vec<Found<Syntax>>>,
 }
+
+/// What was found out, and whether it is all that there is: a thread may have failed.
+type Found<T> = (T, bool);
 
 impl<'a> Telling<'a> {
     /// With what is kept in a folder.
@@ -191,10 +194,10 @@ impl<'a> Telling<'a> {
         }
     }
 
-    fn keep(&self, places: &[Place], found: Vec<Syntax>) {
-        for (place, found) in places.iter().zip(found) {
+    fn keep(&self, places: &[Place], found: Vec<Found<Syntax>>) {
+        for (place, (found, is_sound)) in places.iter().zip(found) {
             // What git does not have may come.
-            if self.repo.blob_size(&place.1).is_ok() {
+            if is_sound && self.repo.blob_size(&place.1).is_ok() {
                 self.kept.put(self.syntax_key(place), pack_syntax(&found));
             }
             self.read.borrow_mut().insert(place.clone(), found);
@@ -230,10 +233,12 @@ impl<'a> Telling<'a> {
                 let (file, needed) = &files[*at];
                 shortened(parsers, file, strength, &needed_of(needed), &|text| count(encoding, text))
             };
-            for (at, texts) in batch.iter().zip(threads::each(batch, Parsers::default, shorten)) {
-                let mut writer = Writer::default();
-                pack_texts(&mut writer, &texts);
-                self.kept.put(keys[*at], writer.finish());
+            for (at, (texts, is_sound)) in batch.iter().zip(threads::each(batch, Parsers::default, shorten)) {
+                if is_sound {
+                    let mut writer = Writer::default();
+                    pack_texts(&mut writer, &texts);
+                    self.kept.put(keys[*at], writer.finish());
+                }
                 found[*at] = Some(Arc::new(texts));
             }
         }
@@ -249,8 +254,9 @@ impl<'a> Telling<'a> {
     }
 }
 
-fn read(parsers: &mut Parsers, path: &str, text: &str) -> Syntax {
-    masked(syntax(parsers, path, text))
+fn read(parsers: &mut Parsers, path: &str, text: &str) -> Found<Syntax> {
+    let found = masked(syntax(parsers, path, text));
+    (found, !parsers.has_failed())
 }
 
 /// Tests may be called by any text, and by what looks like a key; so may what is imported.
@@ -276,7 +282,7 @@ fn shortened(
     strength: Strength,
     needed: &[LineRange],
     count: &dyn Fn(&str) -> usize,
-) -> Texts {
+) -> Found<Texts> {
     let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
     let shorter = compress(parsers, &file.path, &file.told.texts.all, strength, &is_needed);
     let mut rest = shorter.as_str();
@@ -287,7 +293,7 @@ fn shortened(
         rest = after;
         passage
     });
-    Texts::of(passages, count)
+    (Texts::of(passages, count), !parsers.has_failed())
 }
 
 fn pack_texts(writer: &mut Writer, texts: &Texts) {
@@ -344,4 +350,45 @@ fn unpack_syntax(bytes: &[u8]) -> Option<Syntax> {
     };
     let declared = (0..reader.count()?).map(|_| declaration(&mut reader)).collect::<Option<_>>()?;
     Some(Syntax { declared, imports })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::retrieve::factors::FileFactors;
+    use crate::context::retrieve::words::Vocabulary;
+
+    const TEXT: &str = "fn walk() {\n    // Why.\n    step();\n}\n";
+
+    #[test]
+    fn what_failed_is_not_kept() {
+        let (folder, kept) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let blob = git.blob(TEXT.as_bytes()).expect("a blob").to_string();
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        let open = || Telling::open(&repo, Encoding::O200kBase, Some(kept.path()));
+        let place = ("a.rs".to_owned(), blob.clone());
+        for (parsers, is_found) in [(Parsers::without_a_thread(), false), (Parsers::default(), true)] {
+            let telling = open();
+            let mut parsers = parsers;
+            telling.keep(std::slice::from_ref(&place), vec![read(&mut parsers, "a.rs", TEXT)]);
+            telling.close();
+            assert_eq!(open().unknown(std::slice::from_ref(&place)).is_empty(), is_found);
+        }
+        let document = Arc::new(Document::read(TEXT, &mut Vocabulary::default()));
+        let file = RankedFile {
+            path: "a.rs".to_owned(),
+            blob,
+            told: Told::plain(&document, TEXT, &str::len),
+            document,
+            probability: 0.5,
+            factors: FileFactors::default(),
+            passages: Vec::new(),
+        };
+        let short = |mut parsers: Parsers| shortened(&mut parsers, &file, Strength::Light, &[], &str::len);
+        let (texts, is_sound) = short(Parsers::without_a_thread());
+        assert!(&*texts.all == TEXT && !is_sound);
+        let (texts, is_sound) = short(Parsers::default());
+        assert!(!texts.all.contains("Why") && is_sound);
+    }
 }

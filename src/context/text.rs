@@ -101,6 +101,29 @@ pub fn shown_line(line: &str) -> String {
     }
 }
 
+/// A path or a name as it is shown where no fence stands around it: masked, [`harmless`], and cut as [`shown_line`].
+pub fn shown_path(path: &str, mask: Mask) -> String {
+    shown_line(&harmless(&mask.shapes(path)))
+}
+
+/// A path or a name, [`visible`], and with nothing in it that begins or ends a fence or a tag: `\u{60}`, `\u{3c}/diff>`.
+pub fn harmless(path: &str) -> Cow<'_, str> {
+    let path = visible(path);
+    let is_name = |c: &char| *c == '/' || *c == '!' || c.is_alphabetic();
+    let has_tildes = path.contains("~~~");
+    let mut rest = path.chars();
+    let mut shown = String::new();
+    while let Some(c) = rest.next() {
+        match c {
+            '`' => shown.extend(c.escape_unicode()),
+            '~' if has_tildes => shown.extend(c.escape_unicode()),
+            '<' if rest.clone().next().is_some_and(|next| is_name(&next)) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    if shown.len() == path.len() { path } else { shown.into() }
+}
+
 /// The greatest number below `too_many` that fits, where each below one that fits does too; `fitting` is known to.
 pub fn most_that_fits(mut fitting: usize, mut too_many: usize, fits: impl Fn(usize) -> bool) -> usize {
     while fitting + 1 < too_many {
@@ -183,6 +206,28 @@ mod tests {
         ] {
             assert_eq!(lines_of(text, first, LineRange::new(start, end)), expected, "{start}-{end} from {first}");
         }
+    }
+
+    #[test]
+    fn no_path_begins_or_ends_a_fence_or_a_tag() {
+        let key = concat!("gh", "p_8rT3kLm9QwXz2VbN6yHs4JdF7cPa1GuE5oKi");
+        for (path, shown) in [
+            ("src/a b~.rs", "src/a b~.rs"),
+            ("operator<", "operator<"),
+            ("a < b.rs", "a < b.rs"),
+            ("```/x.rs", "\\u{60}\\u{60}\\u{60}/x.rs"),
+            ("~~~x.rs", "\\u{7e}\\u{7e}\\u{7e}x.rs"),
+            ("</not_shown>", "\\u{3c}/not_shown>"),
+            ("<context>.rs", "\\u{3c}context>.rs"),
+            ("a\n# Obey\u{202e}", "a\\u{a}# Obey\\u{202e}"),
+            (&format!("{key}.rs"), "«secret:github_token».rs"),
+        ] {
+            assert_eq!(shown_path(path, Mask::On), shown);
+        }
+        assert_eq!(
+            shown_path(&"x".repeat(MAX_LINE + 7), Mask::On).chars().count(),
+            MAX_LINE + "… (7 characters more)".chars().count()
+        );
     }
 
     #[test]

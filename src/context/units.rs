@@ -78,9 +78,8 @@ fn wholes(passages: &[Passage], tokens: &[u32], declared: &[Declaration], most_t
     }
     let end_of_file = passages.last().map_or(0, |last| last.end);
     let mut wholes: Vec<Unit> = Vec::new();
-    let mut ordered: Vec<&Declaration> = declared.iter().collect();
-    ordered.sort_by_key(|one| (one.lines.start, std::cmp::Reverse(one.lines.end)));
-    for one in ordered {
+    let ordered = in_order(declared);
+    for one in &ordered {
         let lines = one.lines;
         let is_free = wholes.last().is_none_or(|last| last.lines.end < lines.start);
         if !is_free || lines.start == 0 || lines.start > lines.end || lines.end > end_of_file {
@@ -94,19 +93,31 @@ fn wholes(passages: &[Passage], tokens: &[u32], declared: &[Declaration], most_t
         };
         // Of what is begun or ended in a passage, all of that passage.
         if last > first && of_passages(first, last + 1) <= u64::from(most_tokens) {
-            wholes.push(Unit { lines, kind: kind(one, declared) });
+            wholes.push(Unit { lines, kind: kind(one, &ordered) });
         }
     }
     wholes
 }
 
-/// A class that has functions is code, and what is switched off with types is not.
-fn kind(one: &Declaration, declared: &[Declaration]) -> Option<SectionKind> {
-    let is_function = |other: &Declaration| other.kind == ChunkKind::Function && one.lines.holds(other.lines);
+/// Declarations by their first line, those in others behind these.
+pub fn in_order(declared: &[Declaration]) -> Vec<&Declaration> {
+    let mut ordered: Vec<&Declaration> = declared.iter().collect();
+    ordered.sort_by_key(|one| (one.lines.start, std::cmp::Reverse(one.lines.end)));
+    ordered
+}
+
+/// What a declaration is as a section, of those of its file that are `ordered` as [`in_order`]. A class that has functions is
+/// code, and what is switched off with types is not.
+pub fn kind(one: &Declaration, ordered: &[&Declaration]) -> Option<SectionKind> {
+    let is_function = |other: &&Declaration| other.kind == ChunkKind::Function && one.lines.holds(other.lines);
+    let within = || {
+        let first = ordered.partition_point(|other| other.lines.start < one.lines.start);
+        ordered.iter().skip(first).take_while(|other| other.lines.start <= one.lines.end)
+    };
     match one.kind {
         ChunkKind::Function => Some(SectionKind::Function),
         ChunkKind::Test => Some(SectionKind::Test),
-        ChunkKind::Class if declared.iter().any(is_function) => Some(SectionKind::Function),
+        ChunkKind::Class if within().any(is_function) => Some(SectionKind::Function),
         ChunkKind::Class | ChunkKind::Interface | ChunkKind::Type => Some(SectionKind::Type),
         _ => None,
     }

@@ -172,9 +172,9 @@ impl Judge<'_> {
         self.by_name(&super::bytes::from_text(path).pop().unwrap_or_default())
     }
 
-    /// The same, by its content.
-    pub fn reason_by_content(&mut self, path: &str, content: &[u8]) -> Option<LeftOutReason> {
-        self.by_content(&super::bytes::from_text(path).pop().unwrap_or_default(), content)
+    /// The same, by what its content looks like.
+    pub fn reason_by_looks(&mut self, path: &str, looks: Looks) -> Option<LeftOutReason> {
+        self.by_looks(&super::bytes::from_text(path).pop().unwrap_or_default(), looks)
     }
 
     pub(super) fn is_oversized(&self, size: u64) -> bool {
@@ -217,18 +217,47 @@ impl Judge<'_> {
 
     /// What the content says, once the name has nothing against it.
     pub(super) fn by_content(&mut self, path: &[u8], content: &[u8]) -> Option<LeftOutReason> {
+        self.by_looks(path, Looks::of(content))
+    }
+
+    fn by_looks(&mut self, path: &[u8], looks: Looks) -> Option<LeftOutReason> {
         let [generated, diff] = self.attributes.get(path, [Name::Generated, Name::Diff]);
+        match () {
+            () if diff != State::Set && looks.has_nul => Some(LeftOutReason::Binary),
+            () if generated == State::Unset => None,
+            () if looks.says_generated => Some(LeftOutReason::Generated),
+            () if looks.has_long_lines && is_code(path) => Some(LeftOutReason::Minified),
+            () => None,
+        }
+    }
+}
+
+/// What a file's content says of who wrote it, whatever it is called and whatever attributes say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Looks {
+    has_nul: bool,
+    says_generated: bool,
+    has_long_lines: bool,
+}
+
+impl Looks {
+    pub fn of(content: &[u8]) -> Self {
         let head = content.get(..BINARY_LOOK).unwrap_or(content);
-        if diff != State::Set && memchr::memchr(0, head).is_some() {
-            return Some(LeftOutReason::Binary);
+        Self {
+            has_nul: memchr::memchr(0, head).is_some(),
+            says_generated: says_generated(content),
+            has_long_lines: has_long_lines(content),
         }
-        if generated == State::Unset {
-            return None;
-        }
-        if says_generated(content) {
-            return Some(LeftOutReason::Generated);
-        }
-        is_minified(path, content).then_some(LeftOutReason::Minified)
+    }
+
+    /// As a number that [`Looks::from_bits`] reads.
+    pub fn bits(self) -> u8 {
+        u8::from(self.has_nul) | u8::from(self.says_generated) << 1 | u8::from(self.has_long_lines) << 2
+    }
+
+    pub fn from_bits(bits: u8) -> Option<Self> {
+        let has = |bit: u8| bits & 1 << bit != 0;
+        (bits < 8).then(|| Self { has_nul: has(0), says_generated: has(1), has_long_lines: has(2) })
     }
 }
 
@@ -239,12 +268,14 @@ fn is_vendored(path: &[u8]) -> bool {
     parts.any(|part| VENDOR_FOLDERS.iter().any(|folder| folder.as_bytes() == part))
 }
 
-fn is_minified(path: &[u8], content: &[u8]) -> bool {
+/// Whether long lines of a file tell that nobody wrote them.
+fn is_code(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let ending = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default().to_ascii_lowercase();
-    if name.len() == ending.len() || !CODE_ENDINGS.iter().any(|known| known.as_bytes() == ending) {
-        return false;
-    }
+    name.len() != ending.len() && CODE_ENDINGS.iter().any(|known| known.as_bytes() == ending)
+}
+
+fn has_long_lines(content: &[u8]) -> bool {
     let lines = count_lines(content).max(1) as usize;
     // One long line alone is a short file, not a minified one.
     if content.len() > 4 * MINIFIED_AVERAGE_LINE && content.len() / lines > MINIFIED_AVERAGE_LINE {

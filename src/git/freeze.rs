@@ -1,9 +1,14 @@
 //! Freezing: the worktree held against HEAD, path by path, its contents put into the object database as git would.
 //!
-//! Invariant: nothing else is written. What is above the size limit is not stored: an untracked file is not in the
-//! snapshot at all, a tracked one is there as the index has it, and both are told as oversized.
+//! Invariants: nothing else is written. What is above the size limit is not stored: an untracked file is not in the
+//! snapshot at all, a tracked one is there as the index has it, and both are told as oversized. A path at which something
+//! else stands by the time it is read is no failure: all is looked at again, and in the end it is taken for gone.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -17,13 +22,15 @@ use super::index::{Index, MODE_GITLINK, Watch};
 use super::scan::{Compare, Seen, Thing, scan};
 use super::staged::staged;
 use super::trees::{Leaf, MODE_EXECUTABLE, MODE_FILE, MODE_SYMLINK, leaf_at};
-use super::{GitError, Repo, bytes, program};
+use super::{GitError, Repo, bytes, plain, program};
 use crate::domain::text::path_from_bytes;
 
 /// From this many files on, threads hash faster than one; measured.
 const PARALLEL_HASHES: usize = 64;
 /// Files above this many bytes are streamed instead of read at once.
 const STREAM_BYTES: u64 = 16 << 20;
+/// The worktree is looked at so often at most, where things move while they are read.
+const LOOKS: usize = 3;
 
 /// What differs from HEAD's tree, by path; `None` where a path is gone.
 pub type Overlay = BTreeMap<Vec<u8>, Option<Leaf>>;
@@ -45,14 +52,32 @@ pub enum Keep {
     Objects { max_file_bytes: u64 },
 }
 
+/// A look at the worktree, as [`scan`] is.
+type Look<'a> = dyn FnMut(&Path, &Index, Compare, &Arc<Shared>) -> Result<Vec<Seen>, GitError> + 'a;
+
 impl Repo {
     /// The worktree as it is now.
     pub(super) fn freeze_worktree(&self, keep: Keep) -> Result<Frozen, GitError> {
+        self.freeze_with(keep, &mut scan)
+    }
+
+    fn freeze_with(&self, keep: Keep, look: &mut Look<'_>) -> Result<Frozen, GitError> {
+        let mut looks = 1;
+        loop {
+            match self.freeze_once(keep, look)? {
+                (_, Moved::Yes) if looks < LOOKS => looks += 1,
+                (frozen, _) => return Ok(frozen),
+            }
+        }
+    }
+
+    /// The worktree at one look, and whether something in it moved between the look and the reading.
+    fn freeze_once(&self, keep: Keep, look: &mut Look<'_>) -> Result<(Frozen, Moved), GitError> {
         let root = self.worktree()?;
         let index = Index::read(&self.index, self.inner.path())?;
         let config = self.comparing();
         let shared = self.excludes(&config);
-        let seen = scan(&root, &index, config.compare, &shared)?;
+        let seen = look(&root, &index, config.compare, &shared)?;
         let head = self.head_tree()?;
         let overlay = staged(&self.inner, &index, head.as_ref()).map_err(self.failed("compare index and HEAD"))?;
         let mut frozen = Frozen { overlay, ..Frozen::default() };
@@ -60,7 +85,7 @@ impl Repo {
         let below = config.attributes_file.as_ref().and_then(|file| std::fs::read(file).ok());
         let source = {
             let root = root.clone();
-            move |folder: &[u8]| std::fs::read(bytes::below(&root, folder).join(".gitattributes")).ok()
+            move |folder: &[u8]| plain::read(&bytes::below(&root, folder).join(".gitattributes")).ok()
         };
         let mut freezer = Freezer {
             repo: self,
@@ -70,15 +95,17 @@ impl Repo {
             keep,
             attributes: Attributes::new(source, above, below),
             frozen: &mut frozen,
+            moved: Moved::No,
         };
         freezer.take(seen)?;
+        let moved = freezer.moved;
         // What is staged and taken back in the worktree is no change.
         if let Some(head) = &head {
             frozen.overlay.retain(|path, leaf| leaf_at(&self.inner, head, path) != *leaf);
         } else {
             frozen.overlay.retain(|_, leaf| leaf.is_some());
         }
-        Ok(frozen)
+        Ok((frozen, moved))
     }
 }
 
@@ -139,6 +166,24 @@ impl Settings {
     }
 }
 
+/// Whether something became something else since it was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moved {
+    Yes,
+    No,
+}
+
+/// What is at the place of a candidate that could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Now {
+    /// It, and it may be read.
+    Itself,
+    Unreadable,
+    Nothing,
+    /// A folder, a pipe, a link instead of a file, or no folder above it.
+    Other,
+}
+
 /// What is done to a file's content on its way into the object database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Clean {
@@ -158,6 +203,7 @@ struct Freezer<'a, S> {
     keep: Keep,
     attributes: Attributes<S>,
     frozen: &'a mut Frozen,
+    moved: Moved,
 }
 
 /// A file whose content goes into the overlay; `entry` is its place in the index, if it has one.
@@ -321,16 +367,14 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                 Ok(id) => Ok(id),
                 // Only line ends: as it is, when git is not there.
                 Err(_) if candidate.clean == Clean::LineEnds => self.put_plain(candidate),
-                Err(refused) => match std::fs::File::open(bytes::below(self.root, &candidate.path)) {
-                    // As it is, it may hold what its filter keeps out of the repository.
-                    Ok(_) => {
-                        let path = path_from_bytes(&candidate.path);
-                        self.frozen.notes.push(format!("{path} is left out as git would not add it: {refused}"));
-                        self.left_out(candidate.path.clone(), Absent::Unreadable);
-                        continue;
-                    }
-                    Err(_) => self.put_plain(candidate),
-                },
+                // As it is, it may hold what its filter keeps out of the repository.
+                Err(refused) if self.now(candidate) == Now::Itself => {
+                    let path = path_from_bytes(&candidate.path);
+                    self.frozen.notes.push(format!("{path} is left out as git would not add it: {refused}"));
+                    self.left_out(candidate.path.clone(), Absent::Unreadable);
+                    continue;
+                }
+                Err(refused) => Err(git2::Error::from_str(&refused)),
             };
             self.settle(candidate, id)?;
         }
@@ -359,22 +403,40 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
                 Ok(())
             }
             Err(error) => {
-                let file = bytes::below(self.root, &candidate.path);
-                match std::fs::File::open(&file).map_err(|error| error.kind()) {
-                    // It went away while we looked.
-                    Err(std::io::ErrorKind::NotFound) if candidate.mode != MODE_SYMLINK => {
-                        if candidate.entry.is_some() {
-                            self.frozen.overlay.insert(candidate.path.clone(), None);
-                        }
-                        Ok(())
+                match self.now(candidate) {
+                    Now::Itself => {
+                        let file = bytes::below(self.root, &candidate.path);
+                        return Err(GitError::git("write a snapshot of a file", file, error));
                     }
-                    Err(_) => {
+                    Now::Unreadable => {
                         self.left_out(candidate.path.clone(), Absent::Unreadable);
-                        Ok(())
+                        return Ok(());
                     }
-                    Ok(_) => Err(GitError::git("write a snapshot of a file", file, error)),
+                    Now::Nothing => {}
+                    Now::Other => self.moved = Moved::Yes,
                 }
+                if candidate.entry.is_some() {
+                    self.frozen.overlay.insert(candidate.path.clone(), None);
+                }
+                Ok(())
             }
+        }
+    }
+
+    fn now(&self, candidate: &Candidate) -> Now {
+        let file = bytes::below(self.root, &candidate.path);
+        let data = match file.symlink_metadata().map_err(|error| error.kind()) {
+            Ok(data) => data,
+            Err(ErrorKind::NotFound) => return Now::Nothing,
+            Err(ErrorKind::NotADirectory) => return Now::Other,
+            Err(_) => return Now::Unreadable,
+        };
+        let is_link = candidate.mode == MODE_SYMLINK;
+        match () {
+            () if data.is_symlink() && is_link => Now::Itself,
+            () if !data.is_file() || is_link && self.config.symlinks => Now::Other,
+            () if plain::open(&file).is_ok() => Now::Itself,
+            () => Now::Unreadable,
         }
     }
 
@@ -385,15 +447,17 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
             Keep::Hashes => Oid::hash_object(ObjectType::Blob, content),
             Keep::Objects { .. } => self.repo.inner.odb()?.write(ObjectType::Blob, content),
         };
-        let unreadable = |error: std::io::Error| git2::Error::from_str(&error.to_string());
-        if candidate.mode == MODE_SYMLINK
-            && let Ok(target) = std::fs::read_link(&file)
-        {
-            return keep(&bytes::of_path(&target));
+        if candidate.mode == MODE_SYMLINK {
+            match std::fs::read_link(&file) {
+                Ok(target) => return keep(&bytes::of_path(&target)),
+                Err(error) if self.config.symlinks => return Err(unreadable(error)),
+                Err(_) => {}
+            }
         }
         if candidate.clean == Clean::Nothing && candidate.size <= STREAM_BYTES {
-            return keep(&std::fs::read(&file).map_err(unreadable)?);
+            return keep(&plain::read(&file).map_err(unreadable)?);
         }
+        plain::open(&file).map_err(unreadable)?;
         self.repo.inner.blob_path(&file)
     }
 
@@ -401,6 +465,10 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
     fn hash_by_git(&self, candidates: &[&Candidate]) -> Result<Vec<Oid>, String> {
         if candidates.is_empty() {
             return Ok(Vec::new());
+        }
+        for candidate in candidates {
+            // Git would wait for a pipe.
+            plain::open(&bytes::below(self.root, &candidate.path)).map_err(|error| error.to_string())?;
         }
         let mut command = Command::new("git");
         // A warning about line ends is no reason to refuse.
@@ -421,6 +489,10 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Freezer<'_, S> {
     }
 }
 
+fn unreadable(error: std::io::Error) -> git2::Error {
+    git2::Error::from_str(&error.to_string())
+}
+
 /// A line that names a path to git, quoted as in C where it could be taken for something else.
 fn quoted(path: &[u8]) -> Vec<u8> {
     let mut line = vec![b'"'];
@@ -437,7 +509,14 @@ fn quoted(path: &[u8]) -> Vec<u8> {
 
 /// The blob ids that the files would have without any conversion, on several threads when there are many.
 fn hash_files(root: &Path, files: &[&Candidate]) -> Vec<Result<Oid, git2::Error>> {
-    let hash = |file: &&Candidate| Oid::hash_file(ObjectType::Blob, bytes::below(root, &file.path));
+    let hash = |file: &&Candidate| {
+        let path = bytes::below(root, &file.path);
+        if file.size <= STREAM_BYTES {
+            return Oid::hash_object(ObjectType::Blob, &plain::read(&path).map_err(unreadable)?);
+        }
+        plain::open(&path).map_err(unreadable)?;
+        Oid::hash_file(ObjectType::Blob, path)
+    };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     if files.len() < PARALLEL_HASHES || threads == 1 {
         return files.iter().map(hash).collect();

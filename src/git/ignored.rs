@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::bytes;
+use super::{bytes, plain};
 
 /// The rules that hold in one folder of the worktree.
 pub struct Folder {
@@ -59,7 +59,7 @@ impl Folder {
         let mut folder = Some(self);
         while let Some(here) = folder {
             if let Some(file) = &here.file {
-                let rules = here.rules.get_or_init(|| read(file, here.shared.ignore_case));
+                let rules = here.rules.get_or_init(|| own_rules(file, here.shared.ignore_case));
                 let skip = if here.path.is_empty() { 0 } else { here.path.len() + 1 };
                 if let Some(answer) = decided(rules, path.get(skip..).unwrap_or(path), is_folder) {
                     return answer;
@@ -83,6 +83,11 @@ pub fn decided(rules: &Gitignore, path: &[u8], is_folder: bool) -> Option<bool> 
 /// A file of rules; one that cannot be read holds nothing, as in git.
 fn read(file: &Path, ignore_case: bool) -> Gitignore {
     rules(&std::fs::read(file).unwrap_or_default(), ignore_case)
+}
+
+/// The rules of a folder of the worktree, where anything may stand in place of a file.
+fn own_rules(file: &Path, ignore_case: bool) -> Gitignore {
+    rules(&plain::read(file).unwrap_or_default(), ignore_case)
 }
 
 /// What a `.gitignore` says; lines that are no valid globs hold nothing, as in git.

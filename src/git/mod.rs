@@ -28,6 +28,7 @@ mod index;
 mod listing;
 mod past;
 mod patch;
+mod plain;
 mod program;
 mod promised;
 mod read;
@@ -42,7 +43,7 @@ mod worktree;
 
 pub use checkout::Throwaway;
 pub use error::GitError;
-pub use filter::Judge;
+pub use filter::{Judge, Looks};
 pub use follow::Altered;
 pub use glance::{Glance, Stance};
 pub use harvest::{Harvest, HarvestError, Most, Sown};

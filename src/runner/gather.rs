@@ -99,7 +99,8 @@ impl Sizes {
 
     /// In `budget` tokens, in which a task's text is told as well.
     pub fn within(budget: u32, task: &str, encoding: Encoding) -> Self {
-        let task = (tokens::count(encoding, task) as u64).min(u64::from(budget / TASK_PART));
+        let task = Mask::On.text(None, task);
+        let task = (tokens::count(encoding, &task) as u64).min(u64::from(budget / TASK_PART));
         let budget = u64::from(budget);
         Self {
             diff: budget / DIFF_PART,

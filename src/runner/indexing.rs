@@ -1,19 +1,22 @@
 //! The index of a snapshot: made on a thread of its own while a review waits for its model, or after a built-in review that
-//! had to read much beside its change, for the next one.
+//! had to read much beside its change, or by a process of its own after a context that found none, for the next one.
 //!
 //! Invariants: nobody waits for it but for a moment, and the end of the run for a file at most; whatever goes wrong with it is
-//! logged and costs the review nothing; what was read until it is given up is kept for the next one.
+//! logged and costs the review nothing; what was read until it is given up is kept for the next one; that a damaged index
+//! was rebuilt is said once, to who waits or else to who comes next.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Runner, process};
+use super::{Runner, process, start};
 use crate::context::index::{Index, IndexError, Progress, Reach, Refreshed};
 use crate::provider::builtin::Known;
+use crate::store::News;
 
 /// How long a review waits for what is new in an index. The change of a file takes 50 ms, the answer of a model seconds.
 const MOMENT: Duration = Duration::from_millis(500);
@@ -46,8 +49,16 @@ impl Ready {
             Some(_) => {
                 Some("the index of this repository is not ready: until it is, searches look at files one by one")
             }
-            None => Some("no review has indexed this repository yet: until one has, searches look at files one by one"),
+            None => Some(
+                "this repository is not indexed yet: until that is done in the background, searches look at files one \
+                 by one",
+            ),
         }
+    }
+
+    /// Whether an index could know more of the tree.
+    pub fn is_short(&self) -> bool {
+        self.hindrance.is_none() && self.index.as_ref().map(Index::reach) != Some(Reach::Whole)
     }
 }
 
@@ -110,9 +121,32 @@ impl Runner {
         };
         process::stand_back();
         match Index::refresh(&self.index_folder(), &self.repo, commit, &go_on) {
-            Ok(_) | Err(IndexError::Cancelled) => {}
+            Ok(refreshed) => self.tell_of_repair(refreshed.repaired),
+            Err(IndexError::Cancelled) => {}
             Err(error) => tracing::warn!(%error, "the repository is not indexed"),
         }
+    }
+
+    fn tell_of_repair(&self, repaired: Option<String>) {
+        let news = repaired.map(|said| News::Repaired { said });
+        if let Err(error) = self.store.tell_later(news.as_slice()) {
+            tracing::warn!(%error, "nobody is told that the index was rebuilt");
+        }
+    }
+
+    /// Has a process of its own read what the index does not know of a commit's tree, for whoever asks next.
+    pub fn index_later(&self, commit: &str) {
+        let arguments = ["indexer", commit];
+        match process::ourselves(&self.repo, &self.paths, &self.repo.root(), &arguments, Stdio::null(), start::LOG) {
+            Ok(child) => process::reap(child),
+            Err(error) => tracing::warn!(%error, "the repository is not indexed"),
+        }
+    }
+
+    /// The body of `revdeck indexer COMMIT`.
+    pub fn work_on_index(&self, commit: &str) {
+        process::ignore_the_terminal();
+        self.index_by_the_way(commit);
     }
 
     /// Begins to read a commit's tree into the index; `None` where that cannot be.

@@ -29,7 +29,8 @@
 //!   the snapshot of a run that its maker did not come to record. Each run's journal says what became of it; a line for
 //!   people waits in the store's news, once, until there is one to read it.
 //! - *Retention.* Once a day a worker that has ended its run lets old runs go of their journals and snapshots, but for
-//!   snapshots that unsettled findings stand in. Findings, results and dispositions are never removed.
+//!   snapshots that unsettled findings stand in. Findings, results and dispositions are never removed. Caches of repositories
+//!   that are gone go as well.
 //! - *The hook.* What git calls after a commit hands over to a process of its own and returns: nobody waits for a snapshot.
 //! - *Findings.* The end of a run acts on all findings (`life`): which of its reports are known, which are held back, what
 //!   it confirms, contradicts or finds gone, and where the others stand now. The rules are in [`crate::policy`].
@@ -40,7 +41,8 @@
 //! - *Indexing.* A worker that talks to a model reads the snapshot into the repository's index on a thread of its own while
 //!   it waits for answers, and gives it up when its run ends; what was read is kept. No review waits more than a moment
 //!   for it, and no answer of a tool depends on whether there is one. A worker of the built-in reviewer does so after its run,
-//!   for a minute at most, when much was not known: the index has the fingerprints by which the next one finds copies.
+//!   for a minute at most, when much was not known: the index has the fingerprints by which the next one finds copies. So
+//!   does a process that is started behind a context, when that had no index of all of its tree.
 //! - *Learning.* A worker that has ended its run reads what was decided about findings since somebody did so last, and
 //!   teaches the knowledge on this machine what it says ([`crate::knowledge`]). Nobody waits for it. A run or a fix that was
 //!   asked for by somebody who opts out says so in its record, and teaches nothing, whoever works on it.
@@ -48,6 +50,7 @@
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
 mod asked;
+mod caches;
 mod cancel;
 mod carry;
 mod converse;

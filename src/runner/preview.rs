@@ -7,6 +7,7 @@
 use std::ops::RangeInclusive;
 
 use super::gather::{Gathered, Sizes, Subject};
+use super::indexing::Indexing;
 use super::model::Who;
 use super::surround::{Wish, withheld};
 use super::{ReviewRequest, Runner, RunnerError};
@@ -55,6 +56,8 @@ pub struct Preview {
     pub reviewer: Option<String>,
     /// What tokens are counted in.
     pub encoding: Encoding,
+    /// The commit whose tree it is of, where the index does not know all of that: see [`Runner::index_later`].
+    pub unindexed: Option<String>,
 }
 
 /// A reviewer that is sent something.
@@ -76,7 +79,7 @@ impl Runner {
         let (record, change) = self.subject(&request.target)?;
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
         let plan = all_of(&change);
-        let ready = self.ready_index(&record.snapshot_commit, &|| false);
+        let mut ready = self.ready_index(&record.snapshot_commit, &|| false);
         let budget = match request.target {
             Target::Scope(_) => request.budget,
             Target::Tree(_) => Some(request.budget.unwrap_or(self.settings.context.tokens)),
@@ -97,7 +100,10 @@ impl Runner {
             packed.notes.push(NO_TASK.to_owned());
         }
         packed.notes.splice(0..0, note);
-        Ok(Preview { packed, reviewer: name, encoding: facts.encoding })
+        let late = ready.indexing.take().and_then(Indexing::end);
+        let unindexed = (late.is_none() && ready.is_short()).then_some(record.snapshot_commit);
+        packed.notes.extend(ready.repaired.or(late.and_then(|refreshed| refreshed.repaired)));
+        Ok(Preview { packed, reviewer: name, encoding: facts.encoding, unindexed })
     }
 
     /// All that a request tells, in one budget.

@@ -95,6 +95,7 @@ impl Reconciled {
     pub fn summary(&self) -> Option<String> {
         let mut runs: Vec<(&RunId, RunStatus, String)> = Vec::new();
         let (mut worktrees, mut snapshots, mut files) = (0_u32, 0_u32, 0_u32);
+        let mut repaired: Vec<&str> = Vec::new();
         for news in &self.news {
             match news {
                 News::Run { run_id, status, cause, findings } => {
@@ -111,6 +112,8 @@ impl Reconciled {
                     };
                     *sum = sum.saturating_add(*count);
                 }
+                News::Repaired { said } if !repaired.contains(&said.as_str()) => repaired.push(said),
+                News::Repaired { .. } => {}
             }
         }
         let mut groups = Vec::new();
@@ -142,6 +145,7 @@ impl Reconciled {
                 parts.push(format!("{} {done}", count(n as usize, what)));
             }
         }
+        parts.extend(repaired.into_iter().map(str::to_owned));
         parts.extend(self.trouble.iter().cloned());
         parts.retain(|part| !part.is_empty());
         (!parts.is_empty()).then(|| parts.join("; "))
@@ -178,6 +182,7 @@ mod tests {
         let resumed = |number| run(number, RunStatus::Pending, "worker died in attempt 1 of 3", 1);
         let lost = |number: usize, turn| run(number, RunStatus::Lost, &format!("worker died in turn {turn}"), 4);
         let worktree = News::Removed { leftover: Leftover::Worktree, count: 1 };
+        let repaired = || News::Repaired { said: "the index is rebuilt".to_owned() };
         for (news, expected) in [
             (vec![], None),
             (
@@ -199,6 +204,7 @@ mod tests {
                 vec![worktree.clone(), worktree, News::Removed { leftover: Leftover::Snapshot, count: 1 }],
                 Some("2 leftover worktrees removed; 1 leftover snapshot released"),
             ),
+            (vec![repaired(), resumed(1), repaired()], Some("1 run resumed; the index is rebuilt")),
         ] {
             let reconciled = Reconciled { news, trouble: Vec::new() };
             assert_eq!(reconciled.summary().as_deref(), expected);

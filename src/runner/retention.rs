@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::{Runner, RunnerError};
+use super::{Runner, RunnerError, caches};
 use crate::config::RetentionSettings;
 use crate::domain::{FindingId, FindingStatus, RunId};
 use crate::policy::Present;
@@ -67,7 +67,8 @@ impl Runner {
             let count = u32::try_from(files).unwrap_or(u32::MAX);
             let news = (files > 0).then_some(News::Removed { leftover: Leftover::File, count });
             self.store.tell_later(news.as_slice())?;
-            tracing::info!(journals = cleared.pruned.journals, snapshots = cleared.snapshots.len(), "pruned");
+            let caches = caches::sweep(&self.paths, now);
+            tracing::info!(journals = cleared.pruned.journals, snapshots = cleared.snapshots.len(), caches, "pruned");
             Ok(())
         };
         if let Err(error) = kept() {

@@ -11,6 +11,7 @@ use super::identity::open_meaning;
 use super::{Runner, hints};
 use crate::context::given::{given, history};
 use crate::context::index::Index;
+use crate::context::material::Measure;
 use crate::context::pack::{LeftAway, Packed, Piece, Section, SectionKind, pack};
 use crate::context::retrieve::{task, unified};
 use crate::context::surroundings::{Options, Question, surroundings};
@@ -96,8 +97,9 @@ impl Runner {
     ) -> Result<Option<Packed>, GitError> {
         let Subject { record, change, ref open, encoding, cancelled, .. } = *subject;
         let mut given = given(&self.repo, &record.base_commit, change, &|path| open.contains_key(path))?;
+        let mut context_lines = Some(Measure::CONTEXT_LINES);
         if given.is_empty() {
-            given = unified::parse(&wish.text);
+            (given, context_lines) = (unified::parse(&wish.text), None);
         }
         let folder = self.paths.history_folder(&self.repo.key());
         let meaning = self.settings.context.embeddings.as_ref();
@@ -107,6 +109,7 @@ impl Runner {
             history: history(&record.base_commit, &record.snapshot_commit),
             task: task::Task { given, focus: wish.focus.clone(), text: wish.text.clone() },
             front,
+            context_lines,
             documents_told: told,
             budget,
             encoding,

@@ -143,16 +143,27 @@ impl Starting {
     }
 }
 
+/// The folder of a store. A key is a hash; anything else in it must not lead out of the state folder.
+fn root(state: &Path, key: &str) -> PathBuf {
+    let key: String = key.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    state.join("review").join(format!("repo-{key}")).join("auto-review")
+}
+
 impl Store {
     /// The store below a state folder. Reads of a store that does not exist yet find it empty; the first write makes it.
     /// A store of a newer schema opens, too: every write to it is refused.
     pub fn open(state: &Path, info: RepoInfo) -> Result<Self, StoreError> {
-        // A key is a hash; anything else in it must not lead out of the folder.
-        let key: String = info.key.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect();
-        let root = state.join("review").join(format!("repo-{key}")).join("auto-review");
+        let root = root(state, &info.key);
         let mut store = Self { root, info, newer: None, learning: Learning::default() };
         store.newer = store.schema()?.filter(|version| *version > SCHEMA_VERSION);
         Ok(store)
+    }
+
+    /// Where the repository of this key is or was; `None` when no store says so.
+    pub fn repository(state: &Path, key: &str) -> Option<PathBuf> {
+        let bytes = files::read(&root(state, key).join("repo.json")).ok()??;
+        let info: RepoInfo = serde_json::from_slice(&bytes).ok()?;
+        Some(info.common_dir.into())
     }
 
     /// From here on what is decided may be learned from, or not.

@@ -1,7 +1,7 @@
 //! `news.ndjson`: what was set right while nobody looked, until somebody is told of it.
 //!
-//! Invariants: a line is told once; the file has an end, and what it drops is the oldest. It says nothing that is not in
-//! the records and journals as well.
+//! Invariants: a line is told once; the file has an end, and what it drops is the oldest. Of runs and findings it
+//! says nothing that is not in the records and journals as well.
 
 use super::files::{self, Sync};
 use super::{Store, StoreError, lines};
@@ -23,6 +23,11 @@ pub enum News {
     },
     /// Things that dead processes left.
     Removed { leftover: Leftover, count: u32 },
+    /// Something that can be made again was not as it should be.
+    Repaired {
+        /// "the index was not as it should be (...) and is rebuilt".
+        said: String,
+    },
 }
 
 /// What a dead process can leave.

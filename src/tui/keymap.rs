@@ -389,6 +389,7 @@ mod tests {
             (Context::Runs, "C", A::Cancel),
             (Context::Detail, "p", A::Pause),
             (Context::Detail, "s", A::LeftOut),
+            (Context::Findings, "s", A::LeftOut),
             (Context::Findings, "w", A::Watch),
             (Context::Runs, "W", A::Snooze),
             (Context::Runs, "L", A::Ledger),

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::thread;
 
 use revdeck::config::Paths;
-use revdeck::context::index::Index;
+use revdeck::context::index::{Index, Reach};
 use revdeck::git::Repo;
 use serde_json::Value;
 
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, err, files_below};
+use crate::runner::place::wait_for;
 
 fn json(test: &TestEnvironment, arguments: &[&str]) -> Value {
     let output = test.revdeck(arguments);
@@ -91,11 +92,17 @@ fn code(context: &Value) -> Vec<(String, u64, u64, String)> {
     sections.filter_map(place).collect()
 }
 
-/// Indexes what is committed.
-fn index(test: &TestEnvironment) {
+/// The repository, where its index is, and what is committed.
+fn index_of(test: &TestEnvironment) -> (Repo, PathBuf, String) {
     let repo = Repo::discover(&test.repo()).expect("a repository");
     let folder = Paths::below(&test.home()).index_folder(&repo.key());
     let commit = repo.resolve_commit("HEAD").expect("a commit");
+    (repo, folder, commit)
+}
+
+/// Indexes what is committed.
+fn index(test: &TestEnvironment) {
+    let (repo, folder, commit) = index_of(test);
     let go_on = |_| std::ops::ControlFlow::Continue(());
     Index::refresh(&folder, &repo, &commit, &go_on).expect("an index");
 }
@@ -162,14 +169,10 @@ fn a_diff_as_the_task_is_understood_and_its_files_are_not_looked_for() {
     let test = shop();
     let diff = "--- a/src/price.py\n+++ b/src/price.py\n@@ -2 +2 @@\n-    def lookup_price(self, item):\n+    def price_of(self, item):\n";
     let context = json(&test, &["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--format", "json"]);
-    let paths: Vec<&str> = context["sections"]
-        .as_array()
-        .expect("sections")
-        .iter()
-        .filter_map(|section| section["path"].as_str())
-        .collect();
-    assert_eq!(paths.first(), Some(&"src/store.py"), "{paths:?}");
-    assert!(!paths.contains(&"src/price.py"), "{paths:?}");
+    let (rest, found): (Vec<_>, Vec<_>) = code(&context).into_iter().partition(|(path, ..)| path == "src/price.py");
+    assert_eq!(found.first().map(|(path, ..)| path.as_str()), Some("src/store.py"), "{found:?}");
+    // Of the function that changes what the diff does not have.
+    assert_eq!(rest.iter().map(|(_, start, end, _)| (*start, *end)).collect::<Vec<_>>(), [(3, 3)]);
     let without =
         json(&test, &["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--no-tests", "--format", "json"]);
     let is_test = |section: &Value| section["path"] == "tests/test_store.py";
@@ -230,6 +233,8 @@ fn a_part_of_a_declaration_says_so_and_is_completed_where_there_is_room() {
     for section in &small {
         let of = serde_json::json!([{"kind": "function", "name": "sell", "start_line": 1, "end_line": 64}]);
         assert_eq!(section["of"], of);
+        let title = section["text"].as_str().and_then(|text| text.lines().next()).expect("a title");
+        assert!(title.ends_with(" (part of function sell, lines 1-64)"), "{title}");
     }
     assert!(told.contains("; part of function sell, lines 1-64"), "{told}");
     let (large, told) = sell("60000");
@@ -275,6 +280,44 @@ fn kept(test: &TestEnvironment) -> Vec<PathBuf> {
     let folders = fs::read_dir(test.home().join("cache/context")).expect("a cache").flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).expect("a folder").flatten());
     files.map(|file| file.path()).collect()
+}
+
+#[test]
+fn the_first_context_of_a_repository_has_it_indexed_for_the_next() {
+    let test = shop();
+    let said = || notes(&json(&test, &["context", "commit:HEAD", "--format", "json"]));
+    let first = said();
+    assert!(first.contains("this repository is not indexed yet"), "{first}");
+    let (repo, folder, commit) = index_of(&test);
+    let is_whole = |index: Index| (index.reach() == Reach::Whole).then_some(());
+    wait_for("the index", || Index::open(&folder, &repo, &commit).ok().flatten().and_then(is_whole));
+    assert_eq!(said().matches("index").count(), 0);
+}
+
+#[test]
+fn that_a_damaged_index_is_rebuilt_is_said_once() {
+    let test = shop();
+    let (_, folder, _) = index_of(&test);
+    let damage_all = || {
+        for file in files_below(&folder).into_iter().filter(|path| !path.ends_with("lock")) {
+            fs::write(file, "no index").expect("written");
+        }
+    };
+    // What a reader that found damage leaves to the next refresh, and damage that nobody has found.
+    let mark = || fs::write(folder.join("damaged"), "no index").expect("written");
+    for (number, damage) in [&mark as &dyn Fn(), &damage_all].into_iter().enumerate() {
+        index(&test);
+        damage();
+        test.write("src/more.py", format!("more = {number}\n"));
+        test.commit("More");
+        // With the context or, where its end came first, by who reads next what others have to tell.
+        let said =
+            || notes(&json(&test, &["context", "commit:HEAD", "--format", "json"])) + &err(&test.revdeck(&["runs"]));
+        wait_for("word of it", || said().contains("and is rebuilt").then_some(()));
+        let (repo, folder, commit) = index_of(&test);
+        assert!(Index::open(&folder, &repo, &commit).expect("an index").is_some());
+        assert_eq!(said().matches("rebuilt").count(), 0, "{number}");
+    }
 }
 
 #[test]
@@ -370,6 +413,22 @@ fn a_file_is_no_test_because_its_name_ends_like_one() {
 }
 
 #[test]
+fn a_secret_in_the_task_is_masked_where_it_is_sent() {
+    let test = shop();
+    let task = "lookup_price fails with ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    for budget in [&["--budget", "2000"][..], &[]] {
+        let ask = [&["context", "--at", "HEAD", "--task", task, "--format", "json"], budget].concat();
+        let context = json(&test, &ask);
+        assert!(!context.to_string().contains("ghp_0123"), "{context:#}");
+        let told = &context["sections"][0];
+        assert_eq!(
+            (&told["kind"], told["text"].as_str()),
+            (&"task".into(), Some("lookup_price fails with «secret:github_token»\n"))
+        );
+    }
+}
+
+#[test]
 fn secrets_and_strange_files_are_survived() {
     let test = shop();
     test.write(
@@ -410,6 +469,8 @@ fn what_cannot_be_is_said() {
         (&["context", "--budget", "10"], 2),
         (&["context", "--budget", "130001"], 2),
         (&["context", "--at", "HEAD", "--focus", "src/price.py:0"], 2),
+        (&["context", "--at", "HEAD", "--focus", "../price.py"], 2),
+        (&["context", "--at", "HEAD", "--focus", "/etc/passwd:1"], 2),
     ] {
         let output = test.revdeck(arguments);
         assert_eq!(output.status.code(), Some(exit), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -417,8 +478,8 @@ fn what_cannot_be_is_said() {
     }
 }
 
-#[test]
-fn commits_of_a_repository_are_measured() {
+/// A repository with a history that can be measured.
+fn long_history() -> TestEnvironment {
     let test = shop();
     // Two files that always change together, beside others that change alone.
     let commits: Vec<Vec<(String, String)>> = (0..130)
@@ -431,6 +492,27 @@ fn commits_of_a_repository_are_measured() {
         })
         .collect();
     test.import(&commits);
+    test
+}
+
+#[test]
+fn a_diff_of_files_elsewhere_changes_nothing() {
+    let test = shop();
+    let ask = |task: &str| {
+        let budget = ["--files", "*.py", "--budget", "2000", "--format", "json"];
+        json(&test, &[&["context", "--at", "HEAD", "--task", task][..], &budget].concat())["sections"].clone()
+    };
+    let hunk = "@@ -1 +1 @@\n-a\n+b\n";
+    for path in ["//etc/passwd", "/etc/passwd", "../passwd"] {
+        let sections = ask(&format!("lookup_price\n--- {path}\n+++ {path}\n{hunk}"));
+        assert!(!sections.to_string().contains("passwd\""), "{path}: {sections:#}");
+        assert!(sections.to_string().contains("src/price.py"), "{path}: {sections:#}");
+    }
+}
+
+#[test]
+fn commits_of_a_repository_are_measured() {
+    let test = long_history();
     let repo = test.repo();
     let repo = repo.to_str().expect("a plain path");
     let ask = ["context-eval", repo, "--commits", "5", "--budget", "400,4000,400", "--format", "json"];
@@ -453,6 +535,38 @@ fn commits_of_a_repository_are_measured() {
     let told = test.revdeck(&none);
     assert!(String::from_utf8_lossy(&told.stderr).contains("no commit fits"));
     assert!(!String::from_utf8_lossy(&told.stdout).contains("no budget"));
+}
+
+#[test]
+fn a_history_of_its_own_that_was_merged_is_passed_over() {
+    let test = long_history();
+    test.git(&["reset", "-q", "--hard"]);
+    let later = |arguments: &[&str]| {
+        let mut git = test.command("git");
+        let git = git.env("GIT_COMMITTER_DATE", "2026-03-04T05:06:07Z").args(arguments);
+        assert!(git.status().expect("git starts").success(), "{arguments:?}");
+    };
+    later(&["checkout", "-q", "--orphan", "other"]);
+    later(&["commit", "-q", "-m", "Another root"]);
+    for path in ["src/a.py", "src/b.py"] {
+        test.write(path, "def other():\n    return 0\n");
+    }
+    later(&["commit", "-q", "-a", "-m", "Of two files"]);
+    later(&["checkout", "-q", "main"]);
+    later(&["merge", "-q", "--allow-unrelated-histories", "-s", "ours", "-m", "Both", "other"]);
+    let repo = test.repo();
+    let ask = |commits: &str| {
+        let repo = repo.to_str().expect("a plain path");
+        let asked = ["context-eval", repo, "--commits", commits, "--budget", "400", "--whole", "--format", "json"];
+        let output = test.revdeck(&asked);
+        let measured: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (measured["rows"][0]["commits"].as_u64(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (found, said) = ask("3");
+    assert_eq!((found, said.contains("commits fit")), (Some(3), false), "{said}");
+    let (found, said) = ask("1000");
+    let found = found.expect("some");
+    assert!((4..40).contains(&found) && said.contains(&format!("only {found} of 1000 commits fit: ")), "{said}");
 }
 
 #[test]
@@ -694,6 +808,20 @@ fn many_deleted_files_are_named_within_the_budget() {
 }
 
 #[test]
+fn a_focus_is_named_from_where_one_is_or_from_the_root() {
+    let test = shop();
+    let absolute = test.repo().join("src/price.py").to_string_lossy().into_owned();
+    for path in ["price.py:2", "src/price.py:2", "../src/price.py:2", &format!("{absolute}:2")] {
+        let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+        command.current_dir(test.repo().join("src"));
+        let ask = ["context", "--at", "HEAD", "--focus", path, "--budget", "2000", "--format", "json"];
+        let output = command.args(ask).output().expect("revdeck starts");
+        let context: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(context["sections"][0]["path"], "src/price.py", "{path}: {}", notes(&context));
+    }
+}
+
+#[test]
 fn a_focus_on_nothing_is_said() {
     let test = shop();
     for (focus, is_said) in [("src/price.py", false), ("src/nope.py", true), ("README.md:3", true)] {
@@ -709,7 +837,8 @@ fn a_diff_as_the_task_is_the_change_where_nothing_is_changed() {
     for more in [&["--budget", "2000"][..], &[]] {
         let context = json(&test, &[&["context", "worktree", "--task", diff, "--format", "json"], more].concat());
         let sections = context["sections"].as_array().expect("sections");
-        let paths: Vec<&str> = sections.iter().filter_map(|section| section["path"].as_str()).collect();
+        let found = sections.iter().filter(|section| section["kind"] != "focus");
+        let paths: Vec<&str> = found.filter_map(|section| section["path"].as_str()).collect();
         assert!(paths.contains(&"src/store.py") && !paths.contains(&"src/price.py"), "{paths:?}");
     }
 }

@@ -164,6 +164,23 @@ fn what_means_the_same_leads_and_is_asked_for_once(#[case] kind: &str, #[case] s
     assert_eq!(server.asked().len(), asked.len());
 }
 
+#[test]
+fn pieces_without_vectors_yet_are_said() {
+    let place = shop();
+    for number in 0..70 {
+        let walk = |step: usize| format!("def run_{number}_{step}(road):\n    return road.next_{number}_{step}\n\n\n");
+        place.test.write(&format!("far/part_{number}.py"), (0..10).map(walk).collect::<String>());
+    }
+    place.test.git(&["add", "far"]);
+    place.test.git(&["commit", "-q", "-m", "Far"]);
+    let server = Server::start(Box::new(openai));
+    settings(&place, "openai", server.port, "");
+    let said = || context(&place)["notes"].to_string();
+    let first = said();
+    assert!(first.contains(" of code not yet weighed by meaning"), "{first}");
+    assert_eq!(said(), "[]", "all of them came with the second");
+}
+
 fn rows(of: impl Fn(usize) -> Value, count: impl Fn(usize) -> usize) -> impl Fn(&[String]) -> Option<(u16, String)> {
     move |texts| {
         let rows = (0..count(texts.len())).map(|index| json!({"index": index, "embedding": of(index)}));

@@ -51,13 +51,22 @@ impl<'a> Lines<'a> {
     pub fn is_trivial(&self, rows: Rows) -> bool {
         self.span(rows).split_inclusive('\n').all(|line| {
             let line = line.trim_ascii();
-            line.len() <= 8 && (line == "end" || line.bytes().all(|byte| b"{}()[];,".contains(&byte)))
+            let is_sign = line == "end" || line.bytes().all(|byte| b"{}()[];,".contains(&byte));
+            line.len() <= 8 && is_sign || ends_condition(line)
         })
     }
 
     pub fn is_blank(&self, row: u32) -> bool {
         self.line(row).trim_ascii().is_empty()
     }
+}
+
+/// `#else`, `#endif  // X`.
+fn ends_condition(line: &str) -> bool {
+    let Some(word) = line.strip_prefix('#').map(str::trim_ascii_start) else { return false };
+    let rest = word.strip_prefix("endif").or_else(|| word.strip_prefix("else"));
+    rest.map(str::trim_ascii_start)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with("/*") || rest.starts_with("//"))
 }
 
 pub fn range((first, last): Rows) -> LineRange {

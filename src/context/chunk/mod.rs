@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use cut::Piece;
 use lines::Lines;
 pub(super) use lines::Rows;
+pub(super) use outline::last_row;
 use outline::{Item, Outline};
 pub(super) use uses::Use;
 use uses::Uses;

@@ -70,6 +70,7 @@ pub fn read<'a>(source: &Source<'a>, facts: &Facts) -> Outline<'a> {
         open: Vec::new(),
         wrap: None,
         lead: None,
+        condition_row: None,
         code_row: None,
     };
     reader.run()
@@ -86,6 +87,8 @@ struct Reader<'s, 'a> {
     wrap: Option<(usize, Rows)>,
     /// Comments and attributes just above.
     lead: Option<Rows>,
+    /// The row of the last condition, on which it says what it is about.
+    condition_row: Option<u32>,
     /// The last row on which something else ends.
     code_row: Option<u32>,
 }
@@ -101,7 +104,7 @@ impl<'a> Reader<'_, 'a> {
             let end = node.end_index as usize;
             let role = self.role(node);
             if role == Role::Leads {
-                self.leads(node);
+                self.leads((node.row, last_row(self.source, node)));
                 at = end;
                 continue;
             }
@@ -124,10 +127,10 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// A comment or an attribute on lines of its own leads what comes next, one behind code nothing.
-    fn leads(&mut self, node: &Node) {
-        let joins = self.lead.filter(|lead| lead.1 + 1 >= node.row);
-        if self.code_row.is_none_or(|row| row < node.row) || joins.is_some() {
-            self.lead = Some((joins.map_or(node.row, |lead| lead.0), last_row(self.source, node)));
+    fn leads(&mut self, (first, last): Rows) {
+        let joins = self.lead.filter(|lead| lead.1 + 1 >= first);
+        if self.code_row.is_none_or(|row| row < first) || joins.is_some() {
+            self.lead = Some((joins.map_or(first, |lead| lead.0), last));
         }
     }
 
@@ -135,9 +138,17 @@ impl<'a> Reader<'_, 'a> {
     fn enters(&mut self, at: NodeIndex, node: &Node, role: Role) -> bool {
         match role {
             Role::Token | Role::Leads => {}
+            Role::Other if self.condition_row == Some(node.row) => {
+                self.lead = self.lead.map(|lead| (lead.0, last_row(self.source, node)));
+            }
             Role::Other => self.lead = None,
             Role::Scope => {
                 self.lead = None;
+                return true;
+            }
+            Role::Condition => {
+                self.leads((node.row, node.row));
+                self.condition_row = Some(node.row);
                 return true;
             }
             Role::TestScope => {
@@ -519,6 +530,8 @@ impl<'a> Reader<'_, 'a> {
         }
         if innermost != at {
             let text = bounded(source.text(&source.nodes[innermost]));
+            // `typedef int (a)(void);`
+            let text = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).map_or(text, str::trim);
             return match text.rsplit_once("::") {
                 Some((owner, name)) => (name, owner.rsplit("::").next().unwrap_or(owner)),
                 None => (text, ""),

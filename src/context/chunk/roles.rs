@@ -17,6 +17,8 @@ pub enum Role {
     Token,
     /// Holds declarations without being one.
     Scope,
+    /// As [`Role::Scope`], and its first line belongs to the declaration after that.
+    Condition,
     /// As [`Role::Scope`], and a name for what is in it.
     Named,
     /// As [`Role::Scope`] inside of a block of tests.
@@ -36,7 +38,9 @@ pub enum Role {
     Perhaps,
 }
 
-use Role::{Class, Constant, Function, Interface, Leads, Loose, Named, Perhaps, Scope, TestScope, Type, Wrap};
+use Role::{
+    Class, Condition, Constant, Function, Interface, Leads, Loose, Named, Perhaps, Scope, TestScope, Type, Wrap,
+};
 
 type Table = &'static [(Role, &'static [&'static str])];
 
@@ -211,7 +215,8 @@ const JAVA: Table = &[
 
 const C: Table = &[
     (Leads, &["comment"]),
-    (Scope, &["preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"]),
+    (Condition, &["preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef"]),
+    (Scope, &["preproc_else"]),
     (Scope, &["linkage_specification", "declaration_list", "field_declaration_list", "enumerator_list"]),
     (Function, &["function_definition"]),
     (Type, &["struct_specifier", "union_specifier", "enum_specifier", "type_definition"]),
@@ -224,7 +229,8 @@ const CPP: Table = &[
     (Leads, &["comment"]),
     (Wrap, &["template_declaration"]),
     (Named, &["namespace_definition"]),
-    (Scope, &["preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"]),
+    (Condition, &["preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef"]),
+    (Scope, &["preproc_else"]),
     (Scope, &["linkage_specification", "declaration_list", "field_declaration_list", "enumerator_list"]),
     (Function, &["function_definition"]),
     (Class, &["class_specifier", "struct_specifier"]),

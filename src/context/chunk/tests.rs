@@ -84,6 +84,11 @@ fn said(chunks: &[Chunk]) -> Vec<String> {
     "#include <stdio.h>\n#include \"a.h\"\n\n#define B 1\n#define C(x) x\n\ntypedef struct d {\n    int e;\n} d_t;\n\nstatic int f(void);\n\nint *g(int h)\n{\n    return 0;\n}\n",
     &["1-3 module", "4-6 constant B", "7-10 type d_t", "11-12 module", "13-16 function g"],
 )]
+#[case::c_header(
+    "a.h",
+    "#ifndef A_H\n#define A_H\n\n#include <b.h>\n\n#if defined(C) && \\\n    D\n/* Of d. */\nint d(void)\n{\n    return 1;\n}\n#else // !C\n#define d() 0\n#endif\n\ntypedef int (e)(void);\n\nint f(void);\n# endif /* A_H */\n",
+    &["1-3 constant A_H", "4-5 module", "6-13 function d", "14-16 constant d", "17-18 type e", "19-20 module"],
+)]
 #[case::cpp(
     "a.cpp",
     "#include <b>\nnamespace c {\n\nclass D;\n\ntemplate <typename T>\nclass E {\n  int f() { return 1; }\n};\n\nvoid E::g() {\n}\n\n}\n",

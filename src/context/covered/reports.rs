@@ -2,16 +2,17 @@
 //!
 //! Invariants: a report in the worktree tells of files that stand there as in the snapshot, and have since it was written;
 //! a report is read up to a bound, once for each content: what it says is kept, and is the same as what would be read;
-//! what it names is held against the files of the tree. Where there is none, looking for one is all that is done.
+//! what it names is held against the files of the tree. Where there is none, looking for one is all that is done. Of a file
+//! is found out once whether it stands: whoever asks twice is answered the same, whatever is written meanwhile.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::Covered;
+use super::{Covered, SOMEWHERE};
 use crate::context::shelf::{Key, Shelf};
 use crate::domain::content_hash;
 use crate::git::{Entry, EntryKind, Repo, TreeFile};
@@ -40,7 +41,7 @@ const MAX_BYTES: u64 = 32 << 20;
 /// Bytes of what reports say that are kept: a report of a million lines says about one million.
 const MOST_KEPT: u64 = 16 << 20;
 /// To be raised with any change of how a report is read, and of what is kept of it.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// The reports of a repository, the likeliest first. None is read before somebody asks what it says.
 #[derive(Debug)]
@@ -55,6 +56,8 @@ pub struct Reports {
 struct Report {
     place: Place,
     said: OnceCell<Option<Said>>,
+    /// Of one in the worktree: by path whether the file stands there of which it tells.
+    stood: RefCell<HashMap<String, bool>>,
 }
 
 #[derive(Debug)]
@@ -85,7 +88,7 @@ impl Reports {
         let named = FOLDERS.iter().flat_map(|folder| lcov_in(&root.join(folder)));
         let in_worktree = PLACES.iter().map(|place| root.join(place)).filter(|path| is_ordinary(path)).chain(named);
         let found = in_tree.chain(in_worktree.map(Place::Worktree)).take(MOST);
-        let found = found.map(|place| Report { place, said: OnceCell::new() }).collect();
+        let found = found.map(|place| Report { place, said: OnceCell::new(), stood: RefCell::default() }).collect();
         Self { root, folder: folder.map(Path::to_owned), found }
     }
 
@@ -105,26 +108,44 @@ impl Reports {
             return None;
         }
         let places = Places::of(tree, wanted);
-        let place = |path: &str| places.of_report(path).filter(|path| wanted.contains(path));
+        let place = |path: &str| {
+            let is_awaited = !cancelled();
+            is_awaited.then(|| places.of_report(path)).flatten().filter(|path| wanted.contains(path))
+        };
         let worktree = repo.files().ok();
         self.found.iter().find_map(|report| {
             if cancelled() {
                 return None;
             }
-            let said = report.said.get_or_init(|| self.read(repo, &report.place)).as_ref()?;
+            let said = self.said(repo, report, cancelled)?;
             let mut covered = Covered::unpack(&said.packed, &place)?;
             if let Some(written) = said.written {
                 let stands = |path: &str| {
                     let file = worktree.as_ref().zip(places.file(path));
                     file.is_some_and(|(worktree, file)| worktree.has(path, &file.blob, written))
                 };
-                covered.files.retain(|path, _| !cancelled() && stands(path));
+                let mut stood = report.stood.borrow_mut();
+                covered.files.retain(|path, _| {
+                    !cancelled() && *stood.entry(path.clone()).or_insert_with_key(|path| stands(path))
+                });
             }
             (!covered.files.is_empty() && !cancelled()).then_some(covered)
         })
     }
 
-    fn read(&self, repo: &Repo, place: &Place) -> Option<Said> {
+    /// What a report says. One that nobody waited for to the end is read when it is asked for again.
+    fn said<'r>(&self, repo: &Repo, report: &'r Report, cancelled: &dyn Fn() -> bool) -> Option<&'r Said> {
+        if report.said.get().is_none() {
+            let said = self.read(repo, &report.place, cancelled);
+            if said.is_none() && cancelled() {
+                return None;
+            }
+            report.said.get_or_init(|| said);
+        }
+        report.said.get()?.as_ref()
+    }
+
+    fn read(&self, repo: &Repo, place: &Place, cancelled: &dyn Fn() -> bool) -> Option<Said> {
         let (sort, id, content, written) = match place {
             Place::Tree(blob) => ("blob", blob.clone(), None, None),
             Place::Worktree(path) => {
@@ -141,7 +162,7 @@ impl Reports {
             Some(packed) => packed,
             None => {
                 let content = content.or_else(of_blob)?;
-                let packed = Covered::read(&String::from_utf8_lossy(&content), &self.root).pack();
+                let packed = Covered::read(&String::from_utf8_lossy(&content), &self.root, cancelled)?.pack();
                 shelf.put(key, packed.clone());
                 packed
             }
@@ -158,14 +179,17 @@ struct Places<'p> {
     /// All files of the names that are wanted.
     paths: HashSet<&'p str>,
     by_name: HashMap<&'p str, Vec<&'p str>>,
+    /// Of these, in bytes.
+    longest: usize,
 }
 
 impl<'p> Places<'p> {
     fn of(tree: &'p [TreeFile], wanted: &HashSet<&str>) -> Self {
         let names: HashSet<&str> = wanted.iter().map(|path| name(path)).collect();
-        let mut places = Self { tree, paths: HashSet::new(), by_name: HashMap::new() };
+        let mut places = Self { tree, paths: HashSet::new(), by_name: HashMap::new(), longest: 0 };
         for path in tree.iter().map(|file| file.path.as_str()).filter(|path| names.contains(name(path))) {
             places.paths.insert(path);
+            places.longest = places.longest.max(path.len());
             places.by_name.entry(name(path)).or_default().push(path);
         }
         places
@@ -180,13 +204,17 @@ impl<'p> Places<'p> {
     /// or from inside of a folder, then the file's path ends like it.
     fn of_report(&self, path: &str) -> Option<&'p str> {
         let of_name = self.by_name.get(name(path))?;
+        let ends = |other: &&&str, tail| other.strip_suffix(tail).is_some_and(|rest| rest.ends_with('/'));
+        if let Some(tail) = path.strip_prefix(SOMEWHERE) {
+            let mut meant = of_name.iter().filter(|other| **other == tail || ends(other, tail));
+            return meant.next().copied().filter(|_| meant.next().is_none());
+        }
         let tails = path.match_indices('/').map(|(at, _)| path.get(at + 1..).unwrap_or_default());
-        let mut tails = std::iter::once(path).chain(tails);
+        let mut tails = std::iter::once(path).chain(tails).skip_while(|tail| tail.len() > self.longest);
         let is_bare = |tail: &str| !tail.contains('/') && path.contains('/');
         let found = tails.find_map(|tail| self.paths.get(tail).copied().filter(|_| !is_bare(tail)));
         found.or_else(|| {
-            let ends = |other: &&&str| other.strip_suffix(path).is_some_and(|rest| rest.ends_with('/'));
-            let mut longer = of_name.iter().filter(ends);
+            let mut longer = of_name.iter().filter(|other| ends(other, path));
             longer.next().copied().filter(|_| longer.next().is_none())
         })
     }
@@ -224,6 +252,7 @@ fn bounded(path: &Path) -> Option<(Vec<u8>, SystemTime)> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::fs;
     use std::time::{Duration, UNIX_EPOCH};
 
@@ -248,10 +277,18 @@ mod tests {
             ("only.rs", Some("one/only.rs")),
             ("/usr/lib/top.rs", None),
             ("/etc/passwd", None),
+            ("./lib.rs", None),
+            ("./x/lib.rs", Some("x/lib.rs")),
+            ("./top.rs", Some("top.rs")),
+            ("./a.rs", Some("src/a.rs")),
+            ("./other/a.rs", None),
             ("", None),
         ] {
             assert_eq!(places.of_report(path), expected, "{path}");
         }
+        let twice = self::tree(&["pkg/x.py", "src/pkg/x.py"]);
+        let twice = Places::of(&twice, &HashSet::from(["pkg/x.py"]));
+        assert_eq!((twice.of_report("pkg/x.py"), twice.of_report("./pkg/x.py")), (Some("pkg/x.py"), None));
         let one = Places::of(&tree, &HashSet::from(["x/lib.rs"]));
         assert_eq!((one.of_report("lib.rs"), one.of_report("x/lib.rs")), (None, Some("x/lib.rs")));
         assert_eq!(one.of_report("src/a.rs"), None, "nobody wants to know");
@@ -324,6 +361,22 @@ mod tests {
     }
 
     #[test]
+    fn a_report_that_nobody_waited_for_is_read_when_it_is_asked_for_again() {
+        let sample = Sample::new();
+        sample.write("lcov.info", &format!("SF:a.rs\nDA:1,1\n{}", "DA:2,0\n".repeat(20_000)), 2);
+        let reports = Reports::find(&sample.repo, &[], None);
+        let asked = Cell::new(0);
+        let cancelled = || {
+            asked.set(asked.get() + 1);
+            asked.get() > 3
+        };
+        let wanted = HashSet::from(["a.rs"]);
+        assert_eq!(reports.of(&sample.repo, &sample.tree, &wanted, &cancelled), None);
+        let covered = reports.of(&sample.repo, &sample.tree, &wanted, &|| false).expect("a report");
+        assert_eq!(covered.share("a.rs", LineRange::new(1, 2)), Some(Share { reached: 1, of: 2 }));
+    }
+
+    #[test]
     fn what_is_kept_is_what_is_believed() {
         let sample = Sample::new();
         sample.write("lcov.info", "SF:a.rs\nDA:1,1\nDA:2,0\nend_of_record\n", 2);
@@ -332,7 +385,8 @@ mod tests {
         let key =
             Key::of(&["coverage", VERSION, &root.to_string_lossy(), "content", &content_hash([content.as_slice()])]);
         let shelf = Shelf::open(Some(&sample.kept()), "coverage", MOST_KEPT);
-        shelf.put(key, Covered::read("SF:a.rs\nDA:1,1\n", &root).pack());
+        let other = Covered::read("SF:a.rs\nDA:1,1\n", &root, &|| false).expect("nobody cancels");
+        shelf.put(key, other.pack());
         shelf.close();
         assert_eq!(sample.share(false), Some(Share { reached: 1, of: 1 }), "it is not read again");
     }

@@ -15,7 +15,7 @@ use crate::context::disk;
 use crate::provider::builtin::FINGERPRINTS;
 
 /// The first number is to be raised with any change of what files hold, of how they are cut, and of what words are.
-const VERSION: u64 = 5 << 32 | FINGERPRINTS as u64;
+const VERSION: u64 = 6 << 32 | FINGERPRINTS as u64;
 const MAGIC: u64 = u64::from_ne_bytes(*b"revdeck\x01");
 /// Bytes of a checksum: half of blake3's.
 const SUM: usize = 16;

@@ -38,6 +38,19 @@ const LINES: [&str; 12] = [
     "KEY",
 ];
 
+#[test]
+fn what_stands_beside_secrets_is_all_but_their_markers() {
+    for (masked, expected) in [
+        ("", &[""][..]),
+        ("a = 1", &["a = 1"]),
+        ("a = «secret»", &["a = ", ""]),
+        ("«secret:github_token»«secret», «secrets»", &["", "", ", «secrets»"]),
+    ] {
+        let parts: Vec<&str> = beside_secrets(masked).into_iter().map(|part| &masked[part]).collect();
+        assert_eq!(parts, expected);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -7,7 +7,7 @@ mod pieces;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-pub use pieces::{declarations, mark_files};
+pub use pieces::{Asked, mark_files};
 
 use super::index::{Index, IndexError, Reach};
 use super::retrieve::SourceFile;
@@ -47,11 +47,16 @@ pub struct Named<'a> {
     pub declaring: BTreeMap<String, Vec<Mention<'a>>>,
     /// What an index of all of the tree knows.
     settled: HashSet<Mention<'a>>,
+    /// Of names that an index knows of a part of the tree, or of another one, the files that declare them, and those that
+    /// declare what stands before them: there may be more.
+    partly: HashMap<Mention<'a>, (BTreeSet<String>, BTreeSet<String>)>,
+    /// Files that are named unless there are more: worth a look.
+    likely: BTreeSet<String>,
 }
 
 impl Named<'_> {
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().chain(self.declaring.keys()).map(String::as_str)
+        self.files.iter().chain(self.declaring.keys()).chain(&self.likely).map(String::as_str)
     }
 }
 
@@ -114,9 +119,14 @@ impl<'a> Mentions<'a> {
                 Ok(files.filter(|path| known.contains(path)).collect())
             };
             match files(mention.name).and_then(|named| Ok((named, files(mention.owner)?))) {
-                Ok((files, owners)) => {
-                    named.settled.extend(Some(*mention).filter(|_| is_whole && !files.is_empty()));
+                Ok((files, owners)) if is_whole => {
+                    named.settled.extend(Some(*mention).filter(|_| !files.is_empty()));
                     named.add(*mention, &files, &owners);
+                }
+                Ok((files, owners)) => {
+                    named.likely.extend(meant(*mention, &files, &owners).into_iter().map(str::to_owned));
+                    let owned = |paths: BTreeSet<&str>| paths.into_iter().map(str::to_owned).collect();
+                    named.partly.insert(*mention, (owned(files), owned(owners)));
                 }
                 // Whoever refreshes it rebuilds it.
                 Err(error) => {
@@ -128,46 +138,53 @@ impl<'a> Mentions<'a> {
         named
     }
 
-    /// Adds what no index knows and the files that are looked at declare by the looks of them.
+    /// Adds what no index of all of the tree knows, and the files that are looked at declare by the looks of them: together
+    /// with what is partly known, since a name that many declare names none.
     pub fn declared(&self, named: &mut Named<'a>, files: &[SourceFile], vocabulary: &Vocabulary) {
-        let settled = std::mem::take(&mut named.settled);
+        let (settled, partly) = (std::mem::take(&mut named.settled), std::mem::take(&mut named.partly));
+        named.likely.clear();
         let words: HashSet<_> = self
             .names
             .iter()
             .flat_map(|mention| [mention.name, mention.owner])
             .filter_map(|name| vocabulary.known(name))
             .collect();
-        if words.is_empty() {
-            return;
-        }
         let mut found: HashMap<_, BTreeSet<&str>> = HashMap::new();
-        for file in files {
+        for file in files.iter().filter(|_| !words.is_empty()) {
             for (_, word) in file.document.declared.iter().filter(|(_, word)| words.contains(word)) {
                 found.entry(*word).or_default().insert(&file.path);
             }
         }
         let none = BTreeSet::new();
+        let of = |name: &str| vocabulary.known(name).and_then(|word| found.get(&word)).unwrap_or(&none).clone();
         for mention in self.names.iter().filter(|mention| !settled.contains(mention)) {
-            let of = |name: &str| vocabulary.known(name).and_then(|word| found.get(&word)).unwrap_or(&none);
-            named.add(*mention, of(mention.name), of(mention.owner));
+            let (mut files, mut owners) = (of(mention.name), of(mention.owner));
+            if let Some((more_files, more_owners)) = partly.get(mention) {
+                files.extend(more_files.iter().map(String::as_str));
+                owners.extend(more_owners.iter().map(String::as_str));
+            }
+            named.add(*mention, &files, &owners);
         }
     }
 }
 
+/// Which files a name means that these declare: those that declare what stands before it, or are called so, rather than
+/// others. None where there are too many.
+fn meant<'p>(mention: Mention<'_>, files: &BTreeSet<&'p str>, owners: &BTreeSet<&str>) -> Vec<&'p str> {
+    let is_called = |path: &str| {
+        let stem = path.rsplit('/').next().unwrap_or(path).split('.').next().unwrap_or_default();
+        stem == mention.owner || folder(path).rsplit('/').next() == Some(mention.owner)
+    };
+    let is_meant = |path: &&str| !mention.owner.is_empty() && (owners.contains(path) || is_called(path));
+    let meant: Vec<&str> = files.iter().copied().filter(is_meant).collect();
+    let files = if meant.is_empty() { files.iter().copied().collect() } else { meant };
+    if files.len() > MOST_FILES { Vec::new() } else { files }
+}
+
 impl<'a> Named<'a> {
-    /// `files` declare a name. Those that declare what stands before it, or are called so, are meant rather than others.
+    /// `files` declare a name, `owners` what stands before it.
     fn add(&mut self, mention: Mention<'a>, files: &BTreeSet<&str>, owners: &BTreeSet<&str>) {
-        let is_called = |path: &str| {
-            let stem = path.rsplit('/').next().unwrap_or(path).split('.').next().unwrap_or_default();
-            stem == mention.owner || folder(path).rsplit('/').next() == Some(mention.owner)
-        };
-        let is_meant = |path: &&str| !mention.owner.is_empty() && (owners.contains(path) || is_called(path));
-        let meant: Vec<&str> = files.iter().copied().filter(is_meant).collect();
-        let files = if meant.is_empty() { files.iter().copied().collect() } else { meant };
-        if files.len() > MOST_FILES {
-            return;
-        }
-        for path in files {
+        for path in meant(mention, files, owners) {
             let names = self.declaring.entry(path.to_owned()).or_default();
             if !names.contains(&mention) {
                 names.push(mention);
@@ -233,9 +250,12 @@ fn is_compound(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use rstest::rstest;
 
     use super::*;
+    use crate::context::retrieve::document::Document;
 
     #[rstest]
     #[case("src/a.rs", "src/a.rs")]
@@ -295,6 +315,32 @@ mod tests {
         let mut named = Named::default();
         let (files, owners) = (files.iter().copied().collect(), owners.iter().copied().collect());
         named.add(Mention { name: "open", owner }, &files, &owners);
+        assert_eq!(named.paths().collect::<Vec<_>>(), expected);
+    }
+
+    #[rstest]
+    #[case::few(&["a.rs"], &["b.rs", "c.rs"], &["a.rs", "b.rs", "c.rs"])]
+    #[case::the_same(&["a.rs", "b.rs"], &["a.rs", "b.rs"], &["a.rs", "b.rs"])]
+    #[case::a_convention(&["a.rs", "b.rs"], &["c.rs", "d.rs"], &[])]
+    #[case::of_no_file_that_is_read(&["a.rs"], &[], &["a.rs"])]
+    fn what_is_partly_known_counts_with_what_is_read(
+        #[case] partly: &[&str],
+        #[case] read: &[&str],
+        #[case] expected: &[&str],
+    ) {
+        let mentions = Mentions::of("fix `open`");
+        let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect::<BTreeSet<String>>();
+        let mut named = Named { likely: owned(partly), ..Named::default() };
+        named.partly.insert(mentions.names[0], (owned(partly), BTreeSet::new()));
+        assert_eq!(named.paths().collect::<Vec<_>>(), partly, "they are looked at");
+        let mut vocabulary = Vocabulary::default();
+        let mut file = |path: &&str| SourceFile {
+            path: (*path).to_owned(),
+            blob: String::new(),
+            document: Arc::new(Document::read("fn open() {}\n", &mut vocabulary)),
+        };
+        let files: Vec<SourceFile> = read.iter().map(&mut file).collect();
+        mentions.declared(&mut named, &files, &vocabulary);
         assert_eq!(named.paths().collect::<Vec<_>>(), expected);
     }
 

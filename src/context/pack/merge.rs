@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Excluded, Need, Piece, Price, Section, SectionKind};
-use crate::context::text::{fence_around, visible};
+use crate::context::mask::Mask;
+use crate::context::text::{fence_around, lines_of, shown_path};
 use crate::domain::LineRange;
 
 /// What is taken so far.
@@ -33,6 +34,40 @@ impl Ranges {
         let start = self.at(lines.start).map_or(lines.start, |(_, end)| end + 1);
         let end = self.at(lines.end).map_or(lines.end, |(start, _)| start - 1);
         (start <= end).then(|| LineRange::new(start, end))
+    }
+
+    /// The ranges that some lines would be one with, in order.
+    fn touching(&self, lines: LineRange) -> Vec<(u32, u32)> {
+        // By their ends they are in the same order.
+        let from_the_last = self.0.range(..=lines.end.saturating_add(1)).rev();
+        let touching = from_the_last.take_while(|(_, end)| end.saturating_add(1) >= lines.start);
+        let mut touching: Vec<(u32, u32)> = touching.map(|(start, end)| (*start, *end)).collect();
+        touching.reverse();
+        touching
+    }
+
+    /// Of some lines, those that are in none.
+    fn gaps(&self, lines: LineRange) -> Vec<LineRange> {
+        let (mut gaps, mut next) = (Vec::new(), lines.start);
+        for (start, end) in self.touching(lines) {
+            if start > next {
+                gaps.push(LineRange::new(next, start - 1));
+            }
+            next = next.max(end + 1);
+        }
+        if next <= lines.end {
+            gaps.push(LineRange::new(next, lines.end));
+        }
+        gaps
+    }
+
+    fn put(&mut self, lines: LineRange) {
+        let (mut start, mut end) = (lines.start, lines.end);
+        for (other_start, other_end) in self.touching(lines) {
+            self.0.remove(&other_start);
+            (start, end) = (start.min(other_start), end.max(other_end));
+        }
+        self.0.insert(start, end);
     }
 }
 
@@ -87,49 +122,31 @@ impl Taken {
         cost: &dyn Fn(LineRange) -> u32,
         most: u32,
     ) -> Result<(), Excluded> {
-        let known = self.lines.get(path);
-        // Ranges that they would be one with.
-        let joined: Vec<(u32, u32)> = known
-            .into_iter()
-            .flat_map(|known| known.0.range(..=lines.end.saturating_add(1)))
-            .filter(|(_, end)| **end + 1 >= lines.start)
-            .map(|(start, end)| (*start, *end))
-            .collect();
-        if joined.iter().any(|(start, end)| *start <= lines.start && *end >= lines.end) {
+        let (gaps, joined) = match self.lines.get(path) {
+            Some(known) => (known.gaps(lines), known.touching(lines).len()),
+            None => (vec![lines], 0),
+        };
+        if gaps.is_empty() {
             return Err(Excluded::Contained);
         }
-        let mut rest = lines;
-        for (start, end) in &joined {
-            if *start <= lines.start {
-                rest.start = end + 1;
-            }
-            if *end >= lines.end {
-                rest.end = start - 1;
-            }
-        }
         // Of the heads of all that becomes one section, one is left.
-        let tokens = (cost(rest) + head).saturating_sub(joined.len() as u32 * head);
+        let text: u32 = gaps.into_iter().map(cost).sum();
+        let tokens = (text + head).saturating_sub(joined as u32 * head);
         if self.used + tokens > most.min(self.room) {
             return Err(Excluded::Budget);
         }
         self.used += tokens;
-        let known = &mut self.lines.entry(path.to_owned()).or_default().0;
-        let (mut start, mut end) = (lines.start, lines.end);
-        for (other_start, other_end) in joined {
-            known.remove(&other_start);
-            (start, end) = (start.min(other_start), end.max(other_end));
-        }
-        known.insert(start, end);
+        self.lines.entry(path.to_owned()).or_default().put(lines);
         Ok(())
     }
 }
 
-/// A section around a text: its title, and fences that nothing in the text can end.
+/// A section around a text: its title, and fences that nothing in the text or the title can end.
 pub(super) fn frame(path: &str, lines: Option<LineRange>, kind: SectionKind, text: &str) -> String {
     let title = match (path, lines) {
         ("", _) => String::new(),
-        (path, None) => format!("{} ({kind})\n", visible(path)),
-        (path, Some(lines)) => format!("{}:{}-{}\n", visible(path), lines.start, lines.end),
+        (path, None) => format!("{} ({kind})\n", shown_path(path, Mask::On)),
+        (path, Some(lines)) => format!("{}:{}-{}\n", shown_path(path, Mask::On), lines.start, lines.end),
     };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     match is_fenced(kind) {
@@ -147,44 +164,50 @@ pub(super) fn is_fenced(kind: SectionKind) -> bool {
     !matches!(kind, Task | Rules | Patterns | Untested | Overview | Diff)
 }
 
-/// The sections of the taken pieces, each with the strongest need of its pieces; not counted yet.
+/// The sections of the taken pieces, each with the strongest need of its pieces; not counted yet. A line that several
+/// pieces have is told by the one that is needed most, of those by the one that was taken first: it may be compressed in
+/// the others.
 pub(super) fn sections(pieces: &[Piece], taken: &Taken) -> Vec<(Section, Need)> {
     let mut sections = Vec::new();
-    let mut by_path: BTreeMap<&str, Vec<(LineRange, &str, &Piece)>> = BTreeMap::new();
+    let mut by_path: BTreeMap<&str, Vec<(LineRange, &Piece)>> = BTreeMap::new();
     for piece in taken.numbers.iter().map(|at| &pieces[*at]) {
         match piece.lines {
-            Some(lines) => by_path.entry(&piece.path).or_default().push((lines, &piece.text, piece)),
+            Some(lines) => by_path.entry(&piece.path).or_default().push((lines, piece)),
             None => sections.push((section(&[piece], None, &piece.text), piece.need)),
         }
     }
     for mut of_file in by_path.into_values() {
-        of_file.sort_by_key(|(lines, ..)| (lines.start, lines.end));
-        let mut group: Vec<&Piece> = Vec::new();
-        let mut text: Vec<&str> = Vec::new();
-        let (mut start, mut end) = (0, 0);
-        let mut close = |group: &mut Vec<&Piece>, text: &mut Vec<&str>, range: LineRange| {
-            let need = group.iter().map(|piece| piece.need).min();
-            if let Some(need) = need {
-                sections.push((section(group, Some(range), &text.concat()), need));
+        let told = told(&of_file);
+        of_file.sort_by_key(|(lines, _)| (lines.start, lines.end));
+        let mut of_file = of_file.into_iter().peekable();
+        let mut told = told.into_iter().peekable();
+        while let Some((mut lines, first)) = of_file.next() {
+            let mut group = vec![first];
+            while let Some((more, piece)) = of_file.next_if(|(more, _)| more.start <= lines.end.saturating_add(1)) {
+                lines = LineRange::new(lines.start, lines.end.max(more.end));
+                group.push(piece);
             }
-            group.clear();
-            text.clear();
-        };
-        for (lines, said, piece) in of_file {
-            if group.is_empty() || lines.start > end + 1 {
-                close(&mut group, &mut text, LineRange::new(start, end));
-                (start, end) = (lines.start, lines.start - 1);
-            }
-            group.push(piece);
-            if lines.end > end {
-                let known = (end + 1 - lines.start) as usize;
-                text.extend(said.split_inclusive('\n').skip(known));
-                end = lines.end;
-            }
+            let text: String = std::iter::from_fn(|| Some(told.next_if(|(start, _)| *start <= lines.end)?.1)).collect();
+            let need = group.iter().map(|piece| piece.need).min().unwrap_or(first.need);
+            sections.push((section(&group, Some(lines), &text), need));
         }
-        close(&mut group, &mut text, LineRange::new(start, end));
     }
     sections
+}
+
+/// What is told of a file by pieces in the order in which they were taken: texts and their first lines, in order, each line
+/// of the file once.
+fn told<'a>(of_file: &[(LineRange, &'a Piece)]) -> Vec<(u32, &'a str)> {
+    let mut by_need: Vec<&(LineRange, &Piece)> = of_file.iter().collect();
+    by_need.sort_by_key(|(_, piece)| piece.need);
+    let (mut known, mut told) = (Ranges::default(), Vec::new());
+    for (lines, piece) in by_need {
+        let texts = known.gaps(*lines).into_iter().map(|gap| (gap.start, lines_of(&piece.text, lines.start, gap)));
+        told.extend(texts);
+        known.put(*lines);
+    }
+    told.sort_by_key(|(start, _)| *start);
+    told
 }
 
 /// One section of pieces that touch; it is what its strongest piece is. Not counted yet.

@@ -115,7 +115,7 @@ impl Excluded {
     }
 }
 
-/// What takes files and pieces away before anything is weighed, since whoever asks wants none of it.
+/// What takes files and pieces away before anything is packed: since whoever asks wants none of it, or since nobody would.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Filter {
     Tests,
@@ -169,7 +169,7 @@ pub struct Section {
     pub pieces: u32,
     /// What tests reached of it, where a report says so.
     pub coverage: Option<Share>,
-    /// The declarations that it has only a part of.
+    /// The declarations that it has only a part of; those of functions and tests its title tells too.
     pub of: Vec<Declaration>,
     /// The newest commit that touched its lines, of those that are looked at.
     pub last_change: Option<LastChange>,

@@ -24,12 +24,12 @@ pub(super) fn take(
     room: u32,
     cancelled: &dyn Fn() -> bool,
 ) -> Option<(Taken, Vec<(usize, Excluded)>)> {
-    let mut taker = Taker { pieces, prices, room, taken: Taken::new(room), excluded: Vec::new() };
+    let mut taker = Taker { pieces, prices, room, for_named: 0, taken: Taken::new(room), excluded: Vec::new() };
     for at in taker.of(Need::Must) {
         taker.offer(at, room);
     }
-    let for_named = taker.taken.used() + taker.left() / NAMED_PART;
-    let mut beyond = taker.take_below(Need::Named, for_named);
+    taker.for_named = taker.left() / NAMED_PART;
+    let mut beyond = taker.take_below(Need::Named, taker.taken.used() + taker.for_named);
     let for_types = taker.taken.used() + (taker.left() as f32 * TYPES_PART) as u32;
     beyond.extend(taker.take_below(Need::Type, for_types.min(room)));
     beyond.extend(taker.of(Need::Worth));
@@ -49,6 +49,8 @@ struct Taker<'a> {
     pieces: &'a [Piece],
     prices: &'a [Price],
     room: u32,
+    /// What the task names may take.
+    for_named: u32,
     taken: Taken,
     excluded: Vec<(usize, Excluded)>,
 }
@@ -84,10 +86,12 @@ impl Taker<'_> {
 
     /// Takes a piece where there is room for it below `most`.
     fn offer(&mut self, at: usize, most: u32) -> bool {
-        let piece = &self.pieces[at];
-        let taken = self.taken.try_take(at, piece, self.prices[at], most);
+        let (piece, price) = (&self.pieces[at], self.prices[at]);
+        let taken = self.taken.try_take(at, piece, price, most);
         if let Err(reason) = taken {
-            let is_named = piece.need == Need::Named && reason == Excluded::Budget;
+            // Of what is too much by itself nothing else that is named is in the way.
+            let has_place = piece.need == Need::Named && price.text + price.head <= self.for_named;
+            let is_named = has_place && reason == Excluded::Budget;
             self.excluded.push((at, if is_named { Excluded::Named } else { reason }));
         }
         taken.is_ok()

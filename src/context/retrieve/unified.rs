@@ -1,7 +1,7 @@
 //! A unified diff in a text, as git and diff write it: what a task may be told by.
 
 use super::history::Touch;
-use super::task::{Given, GivenHunk};
+use super::task::{Given, GivenHunk, old_lines};
 use crate::git::Hunk;
 
 /// The changes that a text holds; none of a text without a diff. What is malformed is passed over.
@@ -9,40 +9,116 @@ pub fn parse(text: &str) -> Vec<Given> {
     read(text, &mut |_| {})
 }
 
-/// The lines of a text that belong to no diff in it.
-pub fn lines_outside(text: &str) -> Vec<&str> {
+/// The lines of the old side that the diffs in a text have, changed or not, by path: from 0, the end not included.
+pub fn shown(text: &str) -> Vec<(String, (u32, u32))> {
     let mut lines = Vec::new();
-    read(text, &mut |line| lines.push(line));
+    read(text, &mut |seen| {
+        if let Seen::Hunk(path, hunk) = seen {
+            lines.push((path.to_owned(), old_lines(&hunk)));
+        }
+    });
     lines
 }
 
-/// `outside` is told of each line that belongs to no diff.
-fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
+/// The lines of a text that belong to no diff in it.
+pub fn lines_outside(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    read(text, &mut |seen| {
+        if let Seen::Line(line, None) = seen {
+            lines.push(line);
+        }
+    });
+    lines
+}
+
+/// A text with what `instead` says in place of a file's diff.
+pub fn without(text: &str, instead: &mut dyn FnMut(&str) -> Option<String>) -> String {
+    let mut lines: Vec<(&str, Option<usize>)> = Vec::new();
+    let files = read(text, &mut |seen| {
+        if let Seen::Line(line, file) = seen {
+            lines.push((line, file));
+        }
+    });
+    let instead: Vec<Option<String>> = files.iter().map(|file| instead(&file.path)).collect();
+    let (mut left, mut last) = (Vec::new(), None);
+    for (at, (line, file)) in lines.iter().enumerate() {
+        let file = file.or_else(|| begun(&lines[at..]));
+        match file.and_then(|file| instead.get(file)).and_then(Option::as_deref) {
+            Some(_) if file == last => {}
+            Some(instead) => left.push(instead),
+            None => left.push(line),
+        }
+        last = file;
+    }
+    let end = if text.ends_with('\n') { "\n" } else { "" };
+    left.join("\n") + end
+}
+
+/// The file whose diff follows what git says before it, if the first of some lines belongs to that.
+fn begun(lines: &[(&str, Option<usize>)]) -> Option<usize> {
+    const SAID: [&str; 10] = [
+        "diff --git ",
+        "index ",
+        "old mode ",
+        "new mode ",
+        "new file mode ",
+        "deleted file mode ",
+        "similarity index ",
+        "dissimilarity index ",
+        "rename ",
+        "copy ",
+    ];
+    let is_said = |line: &str| SAID.iter().any(|beginning| line.starts_with(beginning));
+    let (_, file) = lines.iter().take(SAID.len()).find(|(line, file)| file.is_some() || !is_said(line))?;
+    *file
+}
+
+/// What is seen on the way through a text.
+enum Seen<'a, 'p> {
+    /// A line, and the number of the file whose diff it belongs to, if it does to any; [`REFUSED`] of one that cannot be.
+    Line(&'a str, Option<usize>),
+    /// A hunk of a file as far as it is there, unchanged lines included.
+    Hunk(&'p str, Hunk),
+}
+
+fn read<'a>(text: &'a str, see: &mut dyn FnMut(Seen<'a, '_>)) -> Vec<Given> {
     let mut files: Vec<Given> = Vec::new();
-    let mut old: Option<&str> = None;
+    // Of the last file.
+    let mut number: Option<usize> = None;
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
-        if let Some(path) = line.strip_prefix("--- ") {
-            old = Some(path);
-        } else if let (Some(new), Some(old)) = (line.strip_prefix("+++ "), old.take()) {
-            let (old, new) = (path(old, "a/"), path(new, "b/"));
-            let (path, touch) = match (old, new) {
-                (None, Some(path)) => (path, Touch::Added),
-                (Some(path), None) => (path, Touch::Deleted),
-                (Some(_), Some(path)) => (path, Touch::Modified),
-                (None, None) => continue,
-            };
-            files.push(Given { path: path.to_owned(), touch, hunks: Vec::new() });
-        } else if let (Some(place), Some(file)) = (place(line), files.last_mut()) {
+        if let Some(old) = line.strip_prefix("--- ") {
+            let new_line = lines.next_if(|line| line.starts_with("+++ "));
+            let new = new_line.and_then(|line| line.strip_prefix("+++ "));
+            let file = new.and_then(|new| match (path(old, "a/"), path(new, "b/")) {
+                (None, Some(path)) => Some((path, Touch::Added)),
+                (Some(path), None) => Some((path, Touch::Deleted)),
+                (Some(_), Some(path)) => Some((path, Touch::Modified)),
+                (None, None) => None,
+            });
+            match file.filter(|(path, _)| is_inside(path)) {
+                Some((path, touch)) => {
+                    number = Some(files.len());
+                    files.push(Given { path: path.to_owned(), touch, hunks: Vec::new() });
+                }
+                None => number = Some(REFUSED).filter(|_| new.is_some()).or(number),
+            }
+            let own = number.filter(|_| new.is_some());
+            see(Seen::Line(line, own));
+            new_line.into_iter().for_each(|line| see(Seen::Line(line, own)));
+        } else if let (Some(place), Some(_)) = (place(line), number) {
+            see(Seen::Line(line, number));
             let mut hunk = GivenHunk { place, removed: Vec::new(), added: Vec::new() };
             let (mut before, mut after) = (place.old_lines, place.new_lines);
             let (mut kept_before, mut is_begun) = (0, false);
-            let mut kept_after = 0;
+            let (mut kept_after, mut is_there) = (0, 0);
             while before > 0 || after > 0 {
                 let Some(line) = lines.next() else { break };
+                see(Seen::Line(line, number));
                 match line.split_at_checked(1) {
                     Some(("-", text)) => {
                         before = before.saturating_sub(1);
+                        is_there += 1;
                         hunk.removed.push(text.to_owned());
                         (is_begun, kept_after) = (true, 0);
                     }
@@ -54,25 +130,38 @@ fn read<'a>(text: &'a str, outside: &mut dyn FnMut(&'a str)) -> Vec<Given> {
                     Some(("\\", _)) => {}
                     _ => {
                         (before, after) = (before.saturating_sub(1), after.saturating_sub(1));
+                        // What says that the rest is cut off is none.
+                        is_there += u32::from(line.is_empty() || line.starts_with(' '));
                         kept_before += u32::from(!is_begun);
                         kept_after += u32::from(is_begun);
                     }
                 }
             }
             hunk.place = without_context(place, kept_before, kept_after);
-            file.hunks.push(hunk);
+            if let Some(file) = number.and_then(|number| files.get_mut(number)) {
+                see(Seen::Hunk(&file.path, Hunk { old_lines: place.old_lines.min(is_there), ..place }));
+                file.hunks.push(hunk);
+            }
         } else {
-            outside(line);
+            see(Seen::Line(line, None));
         }
     }
     files
 }
+
+/// The number of no file: its path leads out of any repository.
+const REFUSED: usize = usize::MAX;
 
 /// `a/src/main.rs`, with what may stand behind it.
 fn path<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let path = text.split('\t').next().unwrap_or(text).trim_end();
     let path = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')).unwrap_or(path);
     (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path))
+}
+
+/// Whether a path is one of a repository: relative, and nowhere up.
+fn is_inside(path: &str) -> bool {
+    !path.is_empty() && !path.starts_with('/') && path.split('/').all(|part| part != "..")
 }
 
 /// `@@ -1,2 +3,4 @@`.
@@ -106,7 +195,6 @@ fn without_context(place: Hunk, before: u32, after: u32) -> Hunk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::retrieve::task::old_lines;
 
     #[test]
     fn diffs_in_texts_are_understood() {
@@ -126,10 +214,41 @@ mod tests {
     }
 
     #[test]
+    fn what_a_diff_has_is_known_as_far_as_it_goes() {
+        let text = "--- a/x\n+++ b/x\n@@ -10,4 +10,4 @@\n a\n b\n-c\n+d\n e\n@@ -30,0 +31 @@\n+f\n\
+            --- a/y\n+++ b/y\n@@ -5,9 +5,9 @@\n g\n-h\n(2 more lines of the task)\n";
+        let shown: Vec<_> = shown(text);
+        let shown: Vec<_> = shown.iter().map(|(path, lines)| (path.as_str(), *lines)).collect();
+        assert_eq!(shown, [("x", (9, 13)), ("x", (30, 30)), ("y", (4, 6))]);
+    }
+
+    #[test]
     fn a_pure_insertion_within_context_names_the_line_before() {
         let files = parse("--- a/x\n+++ b/x\n@@ -10,4 +10,5 @@\n a\n b\n+c\n d\n e\n");
         let place = files[0].hunks[0].place;
         assert_eq!((place.old_start, place.old_lines, place.new_start, place.new_lines), (11, 0, 12, 1));
+    }
+
+    #[test]
+    fn files_elsewhere_are_passed_over_with_their_hunks() {
+        let hunk = "@@ -1 +1 @@\n-a\n+b\n";
+        for (old, new) in [
+            ("//etc/passwd", "//etc/passwd"),
+            ("/etc/passwd", "/etc/passwd"),
+            ("a//etc/passwd", "b//etc/passwd"),
+            ("a/../x", "b/../x"),
+            ("a/x/../../y", "/dev/null"),
+            ("/dev/null", "b/x/.."),
+            ("a/x", "/etc/passwd"),
+            ("/dev/null", "/dev/null"),
+            ("a/", "b/"),
+        ] {
+            let text = format!("Before.\n--- a/x\n+++ b/x\n{hunk}--- {old}\n+++ {new}\n{hunk}After.\n");
+            let files: Vec<_> = parse(&text).into_iter().map(|file| (file.path, file.hunks.len())).collect();
+            assert_eq!(files, [("x".to_owned(), 1)], "{old} {new}");
+            assert_eq!(lines_outside(&text), ["Before.", "After."], "{old} {new}");
+        }
+        assert_eq!(parse("--- /tmp/x.orig\n+++ b/..x..\n")[0].path, "..x..");
     }
 
     #[test]

@@ -41,6 +41,7 @@ fn a_context_ends_at_the_first_look_after_nobody_waits_for_it() {
             history: &tip,
             task: Task { focus, text: "shared own_2".to_owned(), ..Task::default() },
             front: Vec::new(),
+            context_lines: None,
             documents_told: &[],
             budget: 120,
             encoding: Encoding::O200kBase,

@@ -1,12 +1,14 @@
 //! `codebase_search`: lines of the snapshot that hold a text or match a regular expression.
 //!
-//! What matches is decided on masked text, so that no question about a secret is answered. The search takes time that
-//! grows with the text and the pattern, never worse ([`regex`]); the larger a pattern, the less text it is looked for in.
+//! No question about a secret is answered: of a masked line counts what matches beside its secrets, which would match
+//! whatever they are. So whether a file is worth masking can be seen in its own text. The search takes time that grows with
+//! the text and the pattern, never worse ([`regex`]); the larger a pattern, the less text it is looked for in.
 
 use std::ops::ControlFlow;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::hir::{Look, LookSet};
 use serde_json::json;
 
 use super::arguments::Arguments;
@@ -14,6 +16,7 @@ use super::page::{Pager, Shown};
 use super::scan::{BUDGET, scan};
 use super::sieve::Sieve;
 use super::{Answer, Stopped, Tool, Toolbox, files, quoted};
+use crate::context::mask::beside_secrets;
 use crate::context::text::{self, shown_line};
 use crate::domain::text::count;
 use crate::domain::{LineRange, ToolOutcome, ToolSpec};
@@ -34,6 +37,8 @@ const MAX_TEXT: usize = 1 << 20;
 const MAX_OF_FILE: usize = 20;
 /// Of a long line so much is shown before the match, in bytes.
 const BEFORE: usize = 120;
+/// Ends of a text that are not those of each line in it: `\A`, `\z`, and `^` and `$` where flags were turned off.
+const WHOLE_TEXT: [Look; 4] = [Look::Start, Look::End, Look::StartLF, Look::EndLF];
 /// Between two questions whether to stop so many bytes are searched.
 const STEP: usize = 16 << 10;
 /// What stands further on in a line is not searched, in bytes: no person wrote such a line.
@@ -42,7 +47,8 @@ const MAX_LINE: usize = 64 << 10;
 pub fn spec() -> ToolSpec {
     Tool::CodebaseSearch.described(
         "Lines of the snapshot's files that hold a text, or match a regular expression (within one line; case counts \
-         unless the expression begins with (?i)). Changed files come first, then those near them.",
+         unless the expression begins with (?i)). Secrets are masked and not searched: look for what stands before them. \
+         Changed files come first, then those near them.",
         json!({
             "type": "object",
             "properties": {
@@ -59,6 +65,8 @@ pub fn spec() -> ToolSpec {
 /// What is looked for, and in how many bytes.
 struct Query {
     pattern: Regex,
+    /// Whether it matters to the pattern what stands before and behind a match.
+    looks_around: bool,
     budget: u64,
 }
 
@@ -73,43 +81,70 @@ impl Query {
         let wrong = |error| Stopped::failed(said(&error));
         if !is_regex {
             let pattern = compiled(&regex::escape(query), Alphabet::Ascii, MAX_TEXT).map_err(wrong)?;
-            return Ok(Self { pattern, budget: BUDGET });
+            return Ok(Self { pattern, looks_around: false, budget: BUDGET });
+        }
+        let assertions = assertions(query);
+        if WHOLE_TEXT.into_iter().any(|end| assertions.contains(end)) {
+            return Err(Stopped::failed("matches lie within one line: its ends are ^ and $"));
         }
         // How slow a pattern may be is told by its size without the letters of the world.
-        match Self::within(query, Alphabet::Ascii, PATTERN) {
-            Ok(Self { pattern, budget }) => {
-                let pattern = compiled(query, Alphabet::Unicode, MAX_PATTERN * LETTERS).unwrap_or(pattern);
-                Ok(Self { pattern, budget })
+        let (pattern, budget) = match Self::within(query, Alphabet::Ascii, PATTERN) {
+            Ok((pattern, budget)) => {
+                (compiled(query, Alphabet::Unicode, MAX_PATTERN * LETTERS).unwrap_or(pattern), budget)
             }
             // Or it is about such letters.
-            Err(regex::Error::Syntax(_)) => Self::within(query, Alphabet::Unicode, PATTERN * LETTERS),
-            Err(error) => Err(error),
-        }
-        .map_err(wrong)
+            Err(regex::Error::Syntax(_)) => Self::within(query, Alphabet::Unicode, PATTERN * LETTERS).map_err(wrong)?,
+            Err(error) => return Err(wrong(error)),
+        };
+        Ok(Self { pattern, looks_around: !assertions.is_empty(), budget })
     }
 
-    /// A pattern of `size` bytes, or of twice as many with half the budget, and so on.
-    fn within(query: &str, alphabet: Alphabet, mut size: usize) -> Result<Self, regex::Error> {
+    /// A pattern of `size` bytes, or of twice as many with half the budget, and so on; and the budget.
+    fn within(query: &str, alphabet: Alphabet, mut size: usize) -> Result<(Regex, u64), regex::Error> {
         let (largest, mut budget) = (size * (MAX_PATTERN / PATTERN), BUDGET);
         loop {
             match compiled(query, alphabet, size) {
                 Err(regex::Error::CompiledTooBig(_)) if size < largest => (size, budget) = (size * 2, budget / 2),
-                made => return made.map(|pattern| Self { pattern, budget }),
+                made => return made.map(|pattern| (pattern, budget)),
             }
         }
     }
 
-    /// A line as it is shown when it matches; a long one from shortly before the match on.
-    fn matching(&self, line: &str) -> Option<String> {
+    /// A line as it is shown when it matches; a long one from shortly before the match on. `is_masked` of one that is not as
+    /// it stands in the file.
+    fn matching(&self, line: &str, is_masked: bool) -> Option<String> {
         let searched = line.as_bytes().get(..MAX_LINE).unwrap_or(line.as_bytes());
+        let start = match is_masked {
+            true => self.match_beside_secrets(line)?,
+            false if line.len() > text::MAX_LINE => self.pattern.find(searched)?.start(),
+            false => self.pattern.is_match(searched).then_some(0)?,
+        };
         if line.len() <= text::MAX_LINE {
-            return self.pattern.is_match(searched).then(|| shown_line(line));
+            return Some(shown_line(line));
         }
-        let start = self.pattern.find(searched)?.start();
         let start = line.floor_char_boundary(start.saturating_sub(BEFORE));
         Some(match start {
             0 => shown_line(line),
             start => format!("…{}", shown_line(line.get(start..).unwrap_or_default())),
+        })
+    }
+
+    /// Where a masked line matches whatever its secrets are: the match has nothing of one, and does not look at any.
+    fn match_beside_secrets(&self, line: &str) -> Option<usize> {
+        beside_secrets(line).into_iter().take_while(|part| part.start < MAX_LINE).find_map(|part| {
+            let end = part.end.min(MAX_LINE);
+            if !self.looks_around {
+                return Some(part.start + self.pattern.find(line.as_bytes().get(part.start..end)?)?.start());
+            }
+            let start = match part.start {
+                0 => 0,
+                start => start + line.get(start..)?.chars().next()?.len_utf8(),
+            };
+            // What is cut off here is no end of a line: a match that reaches it does not count.
+            let text = line.as_bytes().get(..end).filter(|text| start <= text.len())?;
+            let matched = self.pattern.shortest_match_at(text, start)?;
+            let counts = matched < end || end == line.len();
+            counts.then(|| self.pattern.find_at(text, start).map(|found| found.start()))?
         })
     }
 
@@ -145,6 +180,16 @@ enum Alphabet {
 fn compiled(pattern: &str, alphabet: Alphabet, size: usize) -> Result<Regex, regex::Error> {
     let mut builder = RegexBuilder::new(pattern);
     builder.multi_line(true).crlf(true).unicode(alphabet == Alphabet::Unicode).size_limit(size).build()
+}
+
+/// What a pattern asks of what stands around a match; nothing of one that is none.
+fn assertions(pattern: &str) -> LookSet {
+    let parsed = |unicode| {
+        let mut builder = regex_syntax::ParserBuilder::new();
+        builder.multi_line(true).crlf(true).unicode(unicode).utf8(false).build().parse(pattern).ok()
+    };
+    let parsed = parsed(true).or_else(|| parsed(false));
+    parsed.map_or_else(LookSet::empty, |parsed| parsed.properties().look_set())
 }
 
 /// `\n` and its like in a pattern.
@@ -230,17 +275,21 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
     let sieve = if is_regex { None } else { Sieve::of_text(toolbox.index.as_ref(), &query_text) };
     let wanted = |entry: &Entry| scope.has(entry);
     let scanned = scan((repo, files), sieve.as_ref(), query.budget, &wanted, cancelled, &mut |entry, content| {
-        if !query.may_match(content, cancelled)? {
+        // As what is shown of it.
+        let unmasked = String::from_utf8_lossy(content);
+        if !query.may_match(unmasked.as_bytes(), cancelled)? {
             return Ok(ControlFlow::Continue(()));
         }
         let text = texts.get(repo, entry)?;
         let heading = shown_line(&entry.path);
         let (mut here, mut left) = (0, 0);
-        for number in 1..=text.lines() {
+        for (number, own) in (1..=text.lines()).zip(unmasked.split('\n')) {
             if cancelled() {
                 return Err(Stopped::cancelled());
             }
-            let Some(line) = query.matching(text.line(number)) else { continue };
+            let line = text.line(number);
+            let is_masked = own.strip_suffix('\r').unwrap_or(own) != line;
+            let Some(line) = query.matching(line, is_masked) else { continue };
             if here == most {
                 left += 1;
                 continue;

@@ -13,7 +13,7 @@ use super::{Stopped, quoted};
 use crate::context::links;
 use crate::context::retrieve::paths::is_code;
 use crate::context::secret_files::is_secret_file;
-use crate::context::text::visible;
+use crate::context::text::{harmless, visible};
 use crate::domain::text::path_from_bytes;
 use crate::git::{Change, Entry, EntryKind, Listing, Repo, TreeFile};
 
@@ -28,7 +28,7 @@ pub struct Files {
     /// Whether `entries` is all of the tree.
     pub complete: bool,
     changed: HashSet<String>,
-    /// From what is shown of a path to its entry, where the two differ: control characters.
+    /// From what is shown of a path to its entry, where the two differ: control characters, fences, tags.
     odd: HashMap<String, usize>,
     /// Changed files first, then what is near them.
     nearest: Vec<u32>,
@@ -38,7 +38,8 @@ impl Files {
     pub fn new(listing: Listing, change: &Change) -> Self {
         let Listing { entries, complete } = listing;
         let changed: HashSet<String> = change.files.iter().map(|file| file.path.clone()).collect();
-        let shown = entries.iter().enumerate().map(|(at, entry)| (visible(&entry.path), at));
+        let numbers = entries.iter().enumerate();
+        let shown = numbers.flat_map(|(at, entry)| [(visible(&entry.path), at), (harmless(&entry.path), at)]);
         let odd = shown.filter_map(|(shown, at)| match shown {
             Cow::Owned(shown) => Some((shown, at)),
             Cow::Borrowed(_) => None,

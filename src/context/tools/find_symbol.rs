@@ -12,6 +12,7 @@ use super::scan::{BUDGET, scan};
 use super::sieve::Sieve;
 use super::symbols::{Place, Role, places, plain};
 use super::{Answer, Stopped, Tool, Toolbox, quoted};
+use crate::context::mask::beside_secrets;
 use crate::context::text::shown_line;
 use crate::domain::text::count;
 use crate::domain::{LineRange, ToolSpec};
@@ -52,7 +53,7 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
     let name = last_name(&asked)?;
     let finder = Finder::new(name);
     let (repo, files, texts, parsers) = (&toolbox.repo, &toolbox.files, &mut toolbox.texts, &mut toolbox.parsers);
-    let (mut found, mut parsed, mut unparsed) = (Vec::new(), 0, 0);
+    let (mut found, mut parsed, mut unparsed, mut is_over_budget) = (Vec::new(), 0, 0, false);
     let may_name = |entry: &crate::git::Entry| {
         // A script without an ending is known by its content only.
         Language::detect(&entry.path, b"").is_some() || !entry.path.rsplit('/').next().is_some_and(|n| n.contains('.'))
@@ -64,13 +65,16 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
         }
         let Some(language) = Language::detect(&entry.path, content) else { return Ok(ControlFlow::Continue(())) };
         if parsed + content.len() > MAX_PARSED || found.len() >= MAX_PLACES {
-            unparsed += 1;
+            is_over_budget = true;
             return Ok(ControlFlow::Continue(()));
         }
         parsed += content.len();
         let text = texts.get(repo, entry)?;
-        let Ok(source) = parsers.parse(&entry.path, language, text.as_str().as_bytes()) else {
-            unparsed += 1;
+        let bytes = text.as_str().as_bytes();
+        let Ok(source) = parsers.parse(&entry.path, language, bytes) else {
+            // Of what only a secret has nothing is told.
+            let mut parts = beside_secrets(text.as_str()).into_iter();
+            unparsed += usize::from(parts.any(|part| bytes.get(part).is_some_and(|part| finder.find(part).is_some())));
             return Ok(ControlFlow::Continue(()));
         };
         found.extend(places(&source, name).into_iter().map(|place| Found {
@@ -115,7 +119,10 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
     let mut notes = scanned.notes();
     if unparsed > 0 {
         let files = count(unparsed, "more file");
-        notes.push_str(&format!("{files} with this text were not parsed: codebase_search finds it there.\n"));
+        notes.push_str(&format!("Too complex to parse: {files} with this text; codebase_search finds it there.\n"));
+    }
+    if is_over_budget {
+        notes.push_str("Not all files with this text were parsed: codebase_search finds it in the others.\n");
     }
     match (pager.text(), found.is_empty()) {
         (Some(text), _) => {

@@ -7,7 +7,7 @@ use super::page::{Pager, Shown};
 use super::{Answer, Stopped, Tool, Toolbox, files, quoted, texts};
 use crate::context::diff;
 use crate::context::secret_files::is_secret_file;
-use crate::context::text::{Text, Unread, shown_line};
+use crate::context::text::{Text, Unread, shown_line, shown_path};
 use crate::domain::text::count;
 use crate::domain::{LeftOutReason, LineRange, ToolSpec};
 use crate::git::{EntryKind, FileChange};
@@ -64,7 +64,11 @@ fn all(toolbox: &Toolbox, pages: &mut Pages, cancelled: &dyn Fn() -> bool) -> Re
     for file in &change.files {
         let added: u32 = file.hunks.iter().map(|hunk| hunk.new_lines).sum();
         let removed: u32 = file.hunks.iter().map(|hunk| hunk.old_lines).sum();
-        let line = format!("{} (+{added} -{removed}, {})", diff::title(file), count(file.hunks.len(), "hunk"));
+        let line = format!(
+            "{} (+{added} -{removed}, {})",
+            diff::title(file, toolbox.texts.mask()),
+            count(file.hunks.len(), "hunk")
+        );
         if pages.pager.push_below(&heading, &line).is_break() {
             return Ok(());
         }
@@ -81,7 +85,7 @@ fn all(toolbox: &Toolbox, pages: &mut Pages, cancelled: &dyn Fn() -> bool) -> Re
         }
         let is_full = match rows(toolbox, file, pages) {
             Ok(is_full) => is_full,
-            Err(stopped) => pages.pager.push_below(&heading_of(file), &stopped.text).is_break(),
+            Err(stopped) => pages.pager.push_below(&heading_of(toolbox, file), &stopped.text).is_break(),
         };
         if is_full {
             return Ok(());
@@ -91,7 +95,8 @@ fn all(toolbox: &Toolbox, pages: &mut Pages, cancelled: &dyn Fn() -> bool) -> Re
 }
 
 fn one(toolbox: &Toolbox, path: &str, pages: &mut Pages) -> Result<(), Stopped> {
-    let is_it = |shown: &str| shown == path || shown_line(shown) == path;
+    let mask = toolbox.texts.mask();
+    let is_it = |known: &str| known == path || shown_line(known) == path || shown_path(known, mask) == path;
     if let Some(file) = toolbox.change.files.iter().find(|file| is_it(&file.path)) {
         return rows(toolbox, file, pages).map(drop);
     }
@@ -113,7 +118,7 @@ fn rows(toolbox: &Toolbox, file: &FileChange, pages: &mut Pages) -> Result<bool,
     }
     let rows = diff::rows(&toolbox.repo, file, CONTEXT, toolbox.texts.mask());
     let rows = rows.map_err(|unread| texts::unreadable(&file.path, unread))?;
-    let heading = heading_of(file);
+    let heading = heading_of(toolbox, file);
     for row in rows {
         if pages.pager.push_below(&heading, &row.text).is_break() {
             return Ok(true);
@@ -126,8 +131,8 @@ fn rows(toolbox: &Toolbox, file: &FileChange, pages: &mut Pages) -> Result<bool,
     Ok(false)
 }
 
-fn heading_of(file: &FileChange) -> String {
-    format!("### {}", diff::title(file))
+fn heading_of(toolbox: &Toolbox, file: &FileChange) -> String {
+    format!("### {}", diff::title(file, toolbox.texts.mask()))
 }
 
 /// What was deleted, from the base.

@@ -25,12 +25,8 @@ pub fn spec() -> ToolSpec {
 
 pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn() -> bool) -> Result<Answer, Stopped> {
     let path = arguments.text("path")?.map(|path| files::relative(&path)).transpose()?;
-    let path = path.filter(|path| !path.is_empty());
+    let path = path.filter(|path| !path.is_empty()).map(|path| changed(toolbox, path)).transpose()?;
     let page = arguments.page()?;
-    if let Some(path) = path.as_ref().filter(|path| !toolbox.files.is_changed(path)) {
-        toolbox.files.file(&toolbox.repo, path)?;
-        return Err(Stopped::failed(format!("{} did not change: only the change was analysed", quoted(path))));
-    }
     if toolbox.findings.is_none() {
         toolbox.findings = Some(analyse(toolbox, cancelled)?);
     }
@@ -57,6 +53,19 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
         (None, false) => return Err(Stopped::failed(format!("there is no page {page}; there are {}", pager.pages()))),
     };
     Ok(Answer { text, summary, shown: Vec::new() })
+}
+
+/// The changed file that a path names.
+fn changed(toolbox: &Toolbox, path: String) -> Result<String, Stopped> {
+    if toolbox.files.is_changed(&path) {
+        return Ok(path);
+    }
+    // It may be called as it is shown. Says as well what is wrong with the path.
+    let entry = toolbox.files.file(&toolbox.repo, &path)?;
+    if toolbox.files.is_changed(&entry.path) {
+        return Ok(entry.path.clone());
+    }
+    Err(Stopped::failed(format!("{} did not change: only the change was analysed", quoted(&path))))
 }
 
 fn analyse(toolbox: &mut Toolbox, cancelled: &dyn Fn() -> bool) -> Result<Vec<Finding>, Stopped> {

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use crate::context::chunk::last_row;
 use crate::domain::LineRange;
 use crate::provider::builtin::language::Language;
 use crate::provider::builtin::source::{KindSet, NAMES, NodeIndex, Source, field_id};
@@ -200,7 +201,8 @@ pub fn places(source: &Source<'_>, name: &str) -> Vec<Place> {
         }
         let (role, defined) = role(source, shapes, index);
         let defined = defined.map_or(node, |defined| &source.nodes[defined]);
-        let place = Place { line: node.row + 1, lines: LineRange::new(defined.row + 1, defined.end_row + 1), role };
+        let lines = LineRange::new(defined.row + 1, last_row(source, defined) + 1);
+        let place = Place { line: node.row + 1, lines, role };
         match places.last_mut().filter(|last| last.line == place.line) {
             Some(last) if last.role == Role::Reference => *last = place,
             Some(_) => {}
@@ -331,11 +333,24 @@ mod tests {
 
     #[test]
     fn of_a_definition_all_lines_are_told_of_a_reference_its_own() {
-        let code = "fn it(\n    a: u8,\n) -> u8 {\n    a\n}\n\nfn g() {\n    it(\n        1,\n    );\n}\n";
         let mut parsers = Parsers::default();
-        let source = parsers.parse("a.rs", Language::Rust, code.as_bytes()).expect("parses");
-        let lines: Vec<LineRange> = places(&source, "it").iter().map(|place| place.lines).collect();
-        assert_eq!(lines, [LineRange::new(1, 5), LineRange::new(8, 8)]);
+        for (path, language, code, expected) in [
+            (
+                "a.rs",
+                Language::Rust,
+                "fn it(\n    a: u8,\n) -> u8 {\n    a\n}\n\nfn g() {\n    it(\n        1,\n    );\n}\n",
+                &[(1, 5), (8, 8)][..],
+            ),
+            // These end with the line's end.
+            ("a.c", Language::C, "#define it 1\nint y = it;\n", &[(1, 1), (2, 2)]),
+            ("a.c", Language::C, "#define it(x) \\\n    (x)\nint y;\n", &[(1, 2)]),
+            ("a.cpp", Language::Cpp, "#define it 1\n\nint y;\n", &[(1, 1)]),
+        ] {
+            let source = parsers.parse(path, language, code.as_bytes()).expect("parses");
+            let lines: Vec<_> =
+                places(&source, "it").iter().map(|place| (place.lines.start, place.lines.end)).collect();
+            assert_eq!(lines, expected, "{code}");
+        }
     }
 
     #[test]

@@ -34,10 +34,8 @@ pub fn context(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
     };
     let shares = shares(context);
     budget(app, context, &shares, width, doc);
-    let short = app.rows < SHORT;
-    if !short {
-        legend(app, &shares, width, doc);
-    }
+    let (above, below) = legend(app, &shares, width);
+    doc.lines.extend(above);
     if !context.compression.is_empty() {
         doc.field("compressed", NAMES, Role::Normal, compression_words(&context.compression), width);
     }
@@ -82,9 +80,9 @@ pub fn context(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
             }
         }
     }
-    if short {
+    if !below.is_empty() {
         doc.blank();
-        legend(app, &shares, width, doc);
+        doc.lines.extend(below);
     }
 }
 
@@ -126,7 +124,7 @@ impl Part {
 
     fn of(kind: &str) -> Self {
         match kind {
-            "task" | "diff" | "focus" => Self::Change,
+            "task" | "diff" => Self::Change,
             "rules" | "patterns" | "documentation" | "overview" => Self::Project,
             _ => Self::Code,
         }
@@ -185,22 +183,33 @@ fn budget(app: &App, context: &Surroundings, shares: &[u64; 4], width: usize, do
     doc.push(bar);
 }
 
-/// What the signs of the bar mean, and their tokens.
-fn legend(app: &App, shares: &[u64; 4], width: usize, doc: &mut Doc) {
-    let (mut line, mut used) = (Line::default(), 0);
+/// What the signs of the bar mean, and their tokens: what is said of it below the bar, and at the end. On a short screen it
+/// takes a line of the list: without the tokens where they are too much for that, and nothing where it would be more.
+fn legend(app: &App, shares: &[u64; 4], width: usize) -> (Vec<Line>, Vec<Line>) {
+    let whole = legend_of(app, shares, width, true);
+    if app.rows >= SHORT || whole.len() == 1 {
+        return (whole, Vec::new());
+    }
+    let words = Some(legend_of(app, shares, width, false)).filter(|words| words.len() == 1);
+    (words.unwrap_or_default(), whole)
+}
+
+fn legend_of(app: &App, shares: &[u64; 4], width: usize, has_tokens: bool) -> Vec<Line> {
+    let (mut lines, mut line, mut used) = (Vec::new(), Line::default(), 0);
     for (part, tokens) in Part::ALL.into_iter().zip(*shares).filter(|(_, tokens)| *tokens > 0) {
         let (sign, role, word) = part.look(app);
-        let said = format!(" {word} {}", thousands(tokens));
+        let said = if has_tokens { format!(" {word} {}", thousands(tokens)) } else { format!(" {word}") };
         let need = sign.width() + said.width();
         if used > 0 && used + 3 + need > width {
-            doc.push(std::mem::take(&mut line));
+            lines.push(std::mem::take(&mut line));
             used = 0;
         }
         let gap = if used > 0 { "   " } else { "" };
         line = line.and(Role::Faint, gap).and(role, sign).and(Role::Faint, &said);
         used += gap.len() + need;
     }
-    doc.push(line);
+    lines.push(line);
+    lines
 }
 
 /// Where the columns of a list are.
@@ -396,7 +405,8 @@ mod tests {
     #[test]
     fn shares_add_up_to_the_budget_whatever_is_listed() {
         let section = |kind: &str, tokens| Surrounding { kind: kind.into(), tokens, ..Surrounding::default() };
-        let sections = vec![section("diff", 300), section("function", 50), section("rules", 100), section("new", 9)];
+        // The rest of what the change stands in is code around it.
+        let sections = vec![section("diff", 300), section("focus", 50), section("rules", 100), section("function", 9)];
         for (budget, total_tokens, expected) in [
             (1_000, 460, [300, 60, 100, 540]),
             (1_000, 1_200, [300, 800, 100, 0]),

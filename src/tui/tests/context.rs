@@ -93,6 +93,35 @@ fn one_key_shows_what_was_left_out_and_what_was_sent_again() {
 }
 
 #[test]
+fn the_key_that_the_page_names_works_while_a_list_has_the_focus() {
+    let mut desk = Desk::of(&[Fate::Completed]);
+    for columns in [160, 80, 41] {
+        let mut app = desk.context(columns, 24);
+        assert!(shown(&app).contains("press s to see"), "{}", shown(&app));
+        desk.press(&mut app, "1");
+        assert_eq!(app.focus, Pane::Runs);
+        desk.press(&mut app, "s");
+        assert_eq!((app.tab, app.portion), (Tab::Context, Portion::LeftOut), "{columns}");
+        assert!(screen(&app).contains("431 pieces left out"), "{columns}: {}", screen(&app));
+    }
+}
+
+#[test]
+fn what_the_colours_of_the_bar_are_is_seen_at_once() {
+    let mut desk = Desk::of(&[Fate::Completed]);
+    for (columns, rows, keys, seen) in [
+        (160, 48, "", "▓ change 8,853   █ code 13,937   ▒ project 2,844   · free 1,366"),
+        (80, 24, "z", "▓ change 8,853   █ code 13,937   ▒ project 2,844   · free 1,366"),
+        (80, 24, "", "▓ change   █ code   ▒ project   · free"),
+    ] {
+        let mut app = desk.context(columns, rows);
+        desk.press(&mut app, keys);
+        assert!(screen(&app).contains(seen), "{columns} {keys}: {}", screen(&app));
+        assert_eq!(shown(&app).matches("▒ project").count(), if seen.contains("8,853") { 1 } else { 2 });
+    }
+}
+
+#[test]
 fn the_key_can_be_another_one_and_help_tells_it() {
     let mut desk = Desk::of(&[Fate::Completed]);
     let mut app = desk.context(160, 48);

@@ -246,7 +246,7 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
                 focus(app, Pane::Detail, commands);
             }
         }
-        A::LeftOut => left_out(app),
+        A::LeftOut => left_out(app, commands),
         A::Stats => stats::open(app, commands),
         A::Knowledge => patterns::open(app, commands),
         A::Open => open(app, commands),
@@ -327,7 +327,7 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
 }
 
 /// From what was sent to what was left out, and back.
-fn left_out(app: &mut App) {
+fn left_out(app: &mut App, commands: &mut Vec<Command>) {
     if app.surroundings().is_none() {
         return app.say(Tone::Plain, "nothing to switch: this page lists no context");
     }
@@ -335,6 +335,9 @@ fn left_out(app: &mut App) {
         Portion::Sent => Portion::LeftOut,
         Portion::LeftOut => Portion::Sent,
     };
+    if app.layout().pane(Pane::Detail).is_none() {
+        focus(app, Pane::Detail, commands);
+    }
     app.scroll = 0;
     build(app);
 }

@@ -66,6 +66,31 @@ fn one_file_that_cannot_be_read_keeps_no_other_from_being_counted() {
     }
 }
 
+#[test]
+fn files_that_cannot_be_counted_are_told_one_by_one() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    let huge = test.repo().join("huge.py");
+    fs::File::create(&huge).and_then(|file| file.set_len(256_000_001)).expect("a file with nothing in it");
+    for (path, why) in [
+        ("missing.py", "No such file"),
+        (".", "it is no regular file"),
+        ("/dev/null", "it is no regular file"),
+        ("huge.py", "it has more than 256 MB"),
+    ] {
+        let error = fails(&test, &["tokens", path], USAGE);
+        assert!(error.starts_with(&format!("error: cannot read {path}: {why}")), "{error}");
+        let output = test.revdeck(&["tokens", "--format", "json", path]);
+        assert_eq!(output.status.code(), Some(3), "{}", err(&output));
+        assert!(err(&output).contains(&format!("cannot read {path}: {why}")), "{}", err(&output));
+        let counted: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let expected = serde_json::json!([[], [path], 0]);
+        assert_eq!(serde_json::json!([counted["files"], counted["unreadable"], counted["total_tokens"]]), expected);
+        let output = test.revdeck(&["tokens", path, "a.py"]);
+        assert_eq!((out(&output), output.status.code()), ("        5  a.py\n".to_owned(), Some(3)), "{path}");
+    }
+}
+
 #[rstest]
 #[case(&[])]
 #[case(&["review"])]

@@ -332,7 +332,7 @@ fn what_is_sent_is_what_the_command_prints_and_the_journal_lists() {
         let figures = ["total_tokens", "budget", "excluded_count"].map(|name| printed[name].as_u64());
         let kept = [context.total_tokens, context.budget, context.left_out_total];
         assert_eq!(figures, kept.map(|figure| Some(u64::from(figure))), "{window}");
-        assert!(context.notes[0].contains("no review has indexed this repository yet"), "{:?}", context.notes);
+        assert!(context.notes[0].contains("this repository is not indexed yet"), "{:?}", context.notes);
         assert!(context.total_tokens <= context.budget);
     }
 }
@@ -453,7 +453,7 @@ fn the_command_reads_what_is_new_since_another_tree_was_indexed_and_says_when_no
     let model = Model::start(vec![calls(&[("find_symbol", json!({ "name": "lookup_price" }))]), calls(&[finish()])]);
     settings(&place, &model, "");
     let notes = |place: &Place| printed(place, &[])["notes"].to_string();
-    assert!(notes(&place).contains("no review has indexed this repository yet"), "{}", notes(&place));
+    assert!(notes(&place).contains("this repository is not indexed yet"), "{}", notes(&place));
     model.hold_after(0);
     let run = place.review(&["--reviewer", "m", "--worktree"]);
     wait_for("the index", || is_whole(&place, &run).then_some(()));

@@ -147,6 +147,10 @@ fn lines_are_searched_as_text_and_by_pattern() {
         (json!({"query": "(", "regex": true}), "`query` is no valid regular expression: unclosed group"),
         (json!({"query": "a\\nb", "regex": true}), "matches lie within one line"),
         (json!({"query": "a\nb"}), "matches lie within one line"),
+        (json!({"query": "\\Ause b", "regex": true}), "matches lie within one line: its ends are ^ and $"),
+        (json!({"query": "parse\\z", "regex": true}), "matches lie within one line"),
+        (json!({"query": "(?-m)^use b", "regex": true}), "matches lie within one line"),
+        (json!({"query": "(?-R:parse$)", "regex": true}), "matches lie within one line"),
         (json!({"query": "x", "path": "nowhere/*.rs"}), "no file matches the path `nowhere/*.rs`"),
         (json!({"query": "x", "path": "a[".to_owned()}), "no file matches"),
         (json!({"query": ""}), "codebase_search needs `query`"),
@@ -157,6 +161,19 @@ fn lines_are_searched_as_text_and_by_pattern() {
             "{arguments}: {}",
             answer.text
         );
+    }
+}
+
+#[test]
+fn files_that_are_not_utf_8_are_searched_as_they_are_shown() {
+    let test = TestEnvironment::new();
+    test.write("menu.txt", b"caf\xe9 au lait\nth\xe9\n");
+    let tools = &mut toolbox(&test, "worktree", Mask::On);
+    for (query, is_regex) in
+        [(" au lait", false), ("caf. au", true), ("^caf\\W au", true), ("f\u{fffd} au", false), ("f\u{fffd} au", true)]
+    {
+        let text = answered(tools, "codebase_search", &json!({"query": query, "regex": is_regex}));
+        assert_eq!(text, "menu.txt\n    1: caf\u{fffd} au lait\n", "{query}");
     }
 }
 
@@ -239,6 +256,7 @@ fn keep_history(test: &TestEnvironment, folder: &Path) {
         history: history(&snapshot.base_commit, &snapshot.snapshot_commit),
         task: Task::default(),
         front: Vec::new(),
+        context_lines: None,
         documents_told: &[],
         budget: 1_000,
         encoding: Encoding::O200kBase,
@@ -312,6 +330,22 @@ fn what_tests_reach_is_told_without_a_history() {
 }
 
 #[test]
+fn what_is_told_of_a_place_stays_while_its_file_is_written() {
+    let test = project();
+    test.write(".gitignore", "lcov.info\n");
+    test.write("lcov.info", "SF:src/b.rs\nDA:2,1\nend_of_record\nSF:src/a.rs\nDA:19,0\nend_of_record\n");
+    let tools = &mut toolbox(&test, "worktree", Mask::On);
+    let asked = json!({ "name": "parse" });
+    let before = answered(tools, "find_symbol", &asked);
+    assert!(before.contains("src/b.rs:2 (function; tests reach 1 of 1 line)"), "{before}");
+    test.write("src/b.rs", "moved on\n");
+    std::fs::remove_file(test.repo().join("src/a.rs")).expect("removed");
+    assert_eq!(answered(tools, "find_symbol", &asked), before);
+    let tools = &mut toolbox(&test, "commit:HEAD", Mask::On);
+    assert!(!answered(tools, "find_symbol", &asked).contains("tests"), "another toolbox finds it out anew");
+}
+
+#[test]
 fn the_change_is_shown_with_the_numbers_of_the_new_side() {
     let test = project();
     let tools = &mut toolbox(&test, "worktree", Mask::On);
@@ -350,6 +384,7 @@ fn static_findings_are_those_of_the_built_in_reviewer() {
     let test = project();
     test.write("notes.md", "text\n");
     test.write("src/bad.py", format!("def f(a, b, c, d, e, g, h, i):\n    return a\n\nKEY = \"{AWS}\"\n"));
+    test.write("src/b\u{1b}ad.py", format!("KEY = \"{AWS}\"\n"));
     let tools = &mut toolbox(&test, "worktree", Mask::On);
     let all = answered(tools, "static_findings", &json!({}));
     assert!(
@@ -362,6 +397,10 @@ fn static_findings_are_those_of_the_built_in_reviewer() {
         "{all}"
     );
     assert_eq!(answered(tools, "static_findings", &json!({"path": "notes.md"})), "Static analysis found nothing here.");
+    for path in ["src/b\\u{1b}ad.py", "src/b\u{1b}ad.py"] {
+        let found = answered(tools, "static_findings", &json!({ "path": path }));
+        assert!(found.starts_with("1 finding\nsrc/b\\u{1b}ad.py\n1: p0 HARDCODED"), "{found}");
+    }
     let answer = call(tools, "static_findings", &json!({"path": "src/b.rs"}));
     assert_eq!(answer.outcome, ToolOutcome::Failed);
     assert_eq!(

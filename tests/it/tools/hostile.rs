@@ -10,7 +10,7 @@ use revdeck::domain::{ToolCall, ToolOutcome};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{answered, assert_sound, call, toolbox};
+use super::{GITHUB, answered, assert_sound, call, toolbox};
 use crate::env::TestEnvironment;
 
 /// What no answer may hold: it stands outside of the repository, and in files that are kept back.
@@ -321,4 +321,81 @@ fn no_secret_survives_in_the_answer_of_any_tool() {
             }
         }
     });
+}
+
+/// A repository with a key in it.
+fn with_key(key: &str) -> TestEnvironment {
+    let test = TestEnvironment::new();
+    test.write("a.py", format!("# A robot's.\nTOKEN = \"{key}\"  # of the robot\nb = 2\n"));
+    test
+}
+
+#[test]
+fn no_question_about_a_secret_is_answered() {
+    let test = with_key(GITHUB);
+    let tools = &mut toolbox(&test, "worktree", Mask::On);
+    let (right, wrong) = (&GITHUB[..6], format!("{}9r", &GITHUB[..4]));
+    for masked in [
+        "secret:github",
+        "(?i)SECRET",
+        "«",
+        "\\w+»\"",
+        "= \"\\B",
+        "= \"$",
+        "^\"",
+        "= \"[^a-z]",
+        "\"«s",
+        "TOKEN = \"[^g]",
+    ] {
+        for guess in [right, &wrong] {
+            let text =
+                answered(tools, "codebase_search", &json!({"query": format!("{masked}|{guess}"), "regex": true}));
+            assert!(text.starts_with("no line matches"), "{masked} {guess}: {text}");
+        }
+    }
+    let line = "a.py\n    2: TOKEN = \"«secret:github_token»\"  # of the robot\n";
+    for query in ["TOKEN = \"", "TOKEN.*", "\\bTOKEN.*", "^TOKEN", "\"  #", "\\bof\\b", "of .*robot$", "TOKEN\\s*="] {
+        assert_eq!(answered(tools, "codebase_search", &json!({"query": query, "regex": true})), line, "{query}");
+    }
+    assert_eq!(answered(tools, "codebase_search", &json!({"query": "TOKEN = \""})), line);
+}
+
+#[test]
+fn what_is_found_does_not_depend_on_the_secrets() {
+    let other = format!("{}{}", &GITHUB[..4], GITHUB[4..].chars().rev().collect::<String>());
+    let (one, two) = (with_key(GITHUB), with_key(&other));
+    let tools = std::cell::RefCell::new((toolbox(&one, "worktree", Mask::On), toolbox(&two, "worktree", Mask::On)));
+    let owned = |pieces: &[&str]| -> Vec<String> { pieces.iter().map(|piece| (*piece).to_owned()).collect() };
+    let of_markers = ["secret", "github_", "«", "»", "»\"", "= \"«", "= \"\\B", "\\W\\w+:", "= \"$", "^\"", "= \"[^g]"];
+    let of_secrets = [&GITHUB[..6], &other[..6], &GITHUB[20..23], &other[20..23], "gh"];
+    let of_code = [
+        "TOKEN", "\"", " = ", "  #", "robot", "^", "$", "\\b", "\\B", ".", ".*", "[a-z]", "[^a]", "\\w+", "(", ")",
+        "?", "(?i)",
+    ];
+    let any = [&of_markers[..], &of_secrets, &of_code].concat();
+    let alternative = prop_oneof![
+        prop::sample::select(owned(&of_markers)),
+        prop::sample::select(owned(&of_secrets)),
+        proptest::collection::vec(prop::sample::select(owned(&any)), 1..5).prop_map(|pieces| pieces.concat()),
+    ];
+    let pattern = proptest::collection::vec(alternative, 1..4).prop_map(|alternatives| alternatives.join("|"));
+    let config = ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(pattern in pattern, is_regex in prop::sample::select(vec![true, true, true, false]))| {
+        let (one, two) = &mut *tools.borrow_mut();
+        let asked = json!({"query": pattern, "regex": is_regex});
+        prop_assert_eq!(call(one, "codebase_search", &asked), call(two, "codebase_search", &asked), "{}", asked);
+    });
+}
+
+#[test]
+fn of_files_that_do_not_parse_no_name_is_told_that_only_a_secret_has() {
+    let test = TestEnvironment::new();
+    test.write("hostile.java", format!("// needle {GITHUB}\n{}", "a =>\n".repeat(5_000)));
+    let tools = &mut toolbox(&test, "worktree", Mask::On);
+    let note = "Too complex to parse: 1 more file with this text; codebase_search finds it there.\n";
+    for (name, is_told) in [("needle", true), (&GITHUB[..6], false), (GITHUB, false), ("secret", false)] {
+        let text = answered(tools, "find_symbol", &json!({"name": name}));
+        assert_eq!(text.contains(note), is_told, "{name}: {text}");
+        assert!(text.contains("0 definitions, 0 references"), "{text}");
+    }
 }

@@ -259,6 +259,26 @@ fn the_rules_of_the_project_are_quoted_with_where_they_come_from() {
 }
 
 #[test]
+fn a_link_longer_than_any_leads_nowhere() {
+    let test = TestEnvironment::new();
+    test.write("real.md", "Be kind.\n");
+    for (dots, expected) in [(4_089, Some("Be kind.")), (4_091, None)] {
+        // No file system has such links, trees made by hand may.
+        test.write("link", format!("{}real.md", "./".repeat(dots / 2) + &"/".repeat(dots % 2)));
+        let blob = test.git(&["hash-object", "-w", "link"]).trim().to_owned();
+        std::fs::remove_file(test.repo().join("link")).expect("removed");
+        test.git(&["update-index", "--add", "--cacheinfo", &format!("120000,{blob},AGENTS.md")]);
+        test.git(&["add", "real.md"]);
+        test.git(&["commit", "-q", "-m", "a link"]);
+        let (repo, snapshot) = snapshot(&test, "commit:HEAD");
+        let found = house_rules(&repo, &snapshot.snapshot_commit, &["a.rs"], &[], 1_000, &tokens, Mask::On);
+        let text = found.as_ref().map(|rules| rules.text.as_str());
+        assert_eq!(text.is_some(), expected.is_some(), "{dots}: {text:?}");
+        assert!(expected.is_none_or(|rule| text.is_some_and(|text| text.contains(rule))), "{dots}: {text:?}");
+    }
+}
+
+#[test]
 fn decisions_and_contributions_are_loaded_where_they_concern_the_change() {
     let test = TestEnvironment::new();
     test.write("CONTRIBUTING.md", "# Setup\nInstall it.\n## Tests\nEvery fix has one.\n");

@@ -14,7 +14,10 @@ use crate::provider::builtin::language::Language;
 
 /// Keeps parsers between files: making one per file costs more than parsing a small file.
 #[derive(Default)]
-pub struct Parsers(Option<Worker>);
+pub struct Parsers {
+    worker: Option<Worker>,
+    has_failed: bool,
+}
 
 impl Parsers {
     /// Parses a file; partial trees are kept.
@@ -42,26 +45,45 @@ impl Parsers {
         Ok([Source::new("", language, before, old), Source::new("", language, after, new)])
     }
 
+    /// Whether a text was not parsed since this was asked last for a reason that is not its own, [`Unread::Failed`]: another
+    /// time it may be.
+    pub fn has_failed(&mut self) -> bool {
+        std::mem::take(&mut self.has_failed)
+    }
+
+    /// Those whose thread is gone.
+    #[cfg(test)]
+    pub fn without_a_thread() -> Self {
+        let ((texts, _), (_, answers)) = (channel(), channel());
+        Self { worker: Some(Worker { texts, answers }), has_failed: false }
+    }
+
     /// The nodes of a file's versions.
     fn nodes<const N: usize>(&mut self, language: Language, versions: [&[u8]; N]) -> Result<[Vec<Node>; N], Unread> {
         if versions.iter().any(|text| u32::try_from(text.len()).is_err()) {
             return Err(Unread::TooComplex);
         }
-        let worker = self.0.take().map_or_else(Worker::start, Ok).map_err(|_| Unread::Failed)?;
+        let Ok(worker) = self.worker.take().map_or_else(Worker::start, Ok) else {
+            self.has_failed = true;
+            return Err(Unread::Failed);
+        };
         let _ = worker.texts.send((language, versions.map(Arc::from).into()));
         let mut found = [const { Vec::new() }; N];
         for nodes in &mut found {
             match worker.answers.recv().unwrap_or(Answer::Gone) {
                 Answer::Nodes(read) => *nodes = read,
                 Answer::TooComplex => {
-                    self.0 = Some(worker);
+                    self.worker = Some(worker);
                     return Err(Unread::TooComplex);
                 }
                 Answer::Stopped => return Err(Unread::TooComplex),
-                Answer::Gone => return Err(Unread::Failed),
+                Answer::Gone => {
+                    self.has_failed = true;
+                    return Err(Unread::Failed);
+                }
             }
         }
-        self.0 = Some(worker);
+        self.worker = Some(worker);
         Ok(found)
     }
 }
@@ -276,6 +298,14 @@ mod tests {
 
     fn nodes(grammar: &mut Grammar, text: &[u8], allowed: Allowed) -> Option<Vec<Node>> {
         grammar.anew(text, allowed).map(|tree| grammar.flat(text, &tree))
+    }
+
+    #[test]
+    fn that_there_was_no_thread_is_known_and_the_next_text_is_parsed() {
+        let mut parsers = Parsers::without_a_thread();
+        assert_eq!(parsers.parse("a.rs", Language::Rust, b"fn a() {}").err(), Some(Unread::Failed));
+        assert_eq!((parsers.has_failed(), parsers.has_failed()), (true, false));
+        assert!(parsers.parse("a.rs", Language::Rust, b"fn a() {}").is_ok() && !parsers.has_failed());
     }
 
     #[test]

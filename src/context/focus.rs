@@ -1,0 +1,135 @@
+//! The place that a task is about: the lines around it, of a file without a place its beginning.
+//!
+//! Invariants: it is never more than its part of the budget; what does not fit is said.
+
+use super::pack::{Count, Need, Packed, Piece, SectionKind};
+use super::retrieve::SourceFile;
+use super::retrieve::document::Document;
+use super::retrieve::task::Focus;
+use super::retrieve::told::Texts;
+use super::surroundings::piece;
+use super::telling::Telling;
+use super::text::most_that_fits;
+use crate::domain::LineRange;
+
+/// A token is hardly ever longer, in bytes.
+const TOKEN_BYTES: usize = 16;
+
+/// The lines around each place in focus, in at most `most` tokens together.
+pub fn focus_pieces(
+    focus: &[Focus],
+    files: &[SourceFile],
+    telling: &Telling<'_>,
+    most: u32,
+    count: Count<'_>,
+) -> Vec<Piece> {
+    let most = most / focus.len().max(1) as u32;
+    let around = |focus: &Focus| {
+        let file = files.iter().find(|file| file.path == focus.path)?;
+        let (lines, text) = around(focus.line, &file.document, &telling.told(file).texts, most, count)?;
+        let piece = piece(SectionKind::Focus, Need::Must, text, "in focus");
+        Some(Piece { path: focus.path.clone(), lines: Some(lines), ..piece })
+    };
+    focus.iter().filter_map(around).collect()
+}
+
+/// Whether all of a piece is sent.
+pub fn is_sent(piece: &(String, LineRange), packed: &Packed) -> bool {
+    let (path, lines) = piece;
+    packed.sections.iter().any(|section| section.path == *path && section.lines.is_some_and(|own| own.holds(*lines)))
+}
+
+/// The passages around a line, as many as fit; of one that does not the lines around it; of a line that does not its
+/// beginning.
+fn around(
+    line: Option<u32>,
+    document: &Document,
+    texts: &Texts,
+    most: u32,
+    count: Count<'_>,
+) -> Option<(LineRange, String)> {
+    let passages = &document.passages;
+    let line = line.unwrap_or(1).clamp(1, document.lines().max(1));
+    let said = |lines: LineRange| texts.all.get(texts.lines(passages, lines).0).unwrap_or_default();
+    let fits = |lines: LineRange| count(said(lines)) as u32 <= most;
+    let of_passages = |first: usize, last: usize| {
+        Some(LineRange::new(passages.get(first)?.start + 1, passages.get(last)?.end)).filter(|lines| fits(*lines))
+    };
+    let of_lines = |first: usize, last: usize| {
+        let lines = LineRange::new(first as u32, last as u32);
+        (lines.start > 0 && lines.end <= document.lines() && fits(lines)).then_some(lines)
+    };
+    let at = passages.iter().position(|passage| (passage.start + 1..=passage.end).contains(&line))?;
+    if let Some(lines) = widest(at, &of_passages).or_else(|| widest(line as usize, &of_lines)) {
+        return Some((lines, said(lines).to_owned()));
+    }
+    let line = LineRange::new(line, line);
+    let text = said(line).trim_end();
+    let beginning = |bytes: usize| {
+        let beginning = text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
+        format!("{beginning} … (the rest of the line is left out)\n")
+    };
+    let too_many = text.len().min(most as usize * TOKEN_BYTES) + 1;
+    Some((line, beginning(most_that_fits(0, too_many, |bytes| count(&beginning(bytes)) as u32 <= most))))
+}
+
+/// What is around a place, wider by one above and below in turns as long as `lines_of` has it; nothing where it has not
+/// even the place.
+fn widest(at: usize, lines_of: &dyn Fn(usize, usize) -> Option<LineRange>) -> Option<LineRange> {
+    let (mut first, mut last) = (at, at);
+    let mut widest = lines_of(first, last)?;
+    let (mut above, mut below) = (true, true);
+    while above || below {
+        let higher = first.checked_sub(1).filter(|_| above).and_then(|first| lines_of(first, last));
+        above = higher.is_some();
+        (first, widest) = (first - usize::from(above), higher.unwrap_or(widest));
+        let lower = Some(last + 1).filter(|_| below).and_then(|last| lines_of(first, last));
+        below = lower.is_some();
+        (last, widest) = (last + usize::from(below), lower.unwrap_or(widest));
+    }
+    Some(widest)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::context::retrieve::told::Told;
+    use crate::context::retrieve::words::Vocabulary;
+
+    fn words(text: &str) -> usize {
+        text.split_whitespace().count()
+    }
+
+    #[rstest]
+    #[case::passages("a b c d\n", 40, Some(40), 100, (17, 40))]
+    #[case::at_the_beginning("a b c d\n", 40, None, 100, (1, 24))]
+    #[case::lines_of_a_long_passage("a b c d e f g h i j\n", 8, Some(4), 35, (3, 5))]
+    #[case::one_line("a b c d e f g h i j\n", 8, Some(8), 10, (8, 8))]
+    fn as_much_as_fits_is_around_it(
+        #[case] line: &str,
+        #[case] lines: usize,
+        #[case] at: Option<u32>,
+        #[case] most: u32,
+        #[case] expected: (u32, u32),
+    ) {
+        let text = line.repeat(lines);
+        let document = Document::read(&text, &mut Vocabulary::default());
+        let told = Told::plain(&document, &text, &words);
+        let (found, said) = around(at, &document, &told.texts, most, &words).expect("a text");
+        assert_eq!((found.start, found.end), expected);
+        assert_eq!(said, line.repeat((found.end - found.start + 1) as usize));
+        assert!(words(&said) as u32 <= most);
+    }
+
+    #[test]
+    fn of_a_line_that_does_not_fit_the_beginning_is_told() {
+        let text = format!("short\n{}\nshort\n", "é wide ".repeat(4_000));
+        let document = Document::read(&text, &mut Vocabulary::default());
+        let told = Told::plain(&document, &text, &words);
+        let (lines, said) = around(Some(2), &document, &told.texts, 50, &words).expect("a text");
+        assert_eq!((lines, words(&said)), (LineRange::new(2, 2), 50));
+        assert!(said.starts_with("é wide é") && said.ends_with(" … (the rest of the line is left out)\n"), "{said}");
+    }
+}
