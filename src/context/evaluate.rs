@@ -156,20 +156,16 @@ pub fn evaluate(
         let module = repo.file_at(parent, "go.mod")?.and_then(|text| Tree::go_module(&text));
         let tree = Tree::of(listing.entries.iter().map(|entry| entry.path.as_str()), module.as_deref());
         let imports = |paths: &[&str]| -> Vec<Vec<String>> {
-            let place = |path: &&str| {
+            let place = |path: &str| {
                 let at = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
-                Some(((*path).to_owned(), files.get(at)?.blob.clone()))
+                Some((path.to_owned(), files.get(at)?.blob.clone()))
             };
-            telling.prepare(&paths.iter().filter_map(place).collect::<Vec<_>>(), &|| false);
-            let of = |path: &&str| match place(path) {
-                Some((path, blob)) => tree.imported(&path, &telling.imports(&path, &blob)),
-                None => {
-                    let text =
-                        case.task.given.iter().filter(|given| given.path == *path).map(added).collect::<String>();
-                    tree.imported(path, &syntax(&mut Parsers::default(), path, &text).imports)
-                }
-            };
-            paths.iter().map(of).collect()
+            let mut imported = telling.imported(&tree, paths, &place, &|| false);
+            for (path, imported) in paths.iter().zip(&mut imported).filter(|(path, _)| place(path).is_none()) {
+                let text = case.task.given.iter().filter(|given| given.path == **path).map(added).collect::<String>();
+                *imported = tree.imported(path, &syntax(&mut Parsers::default(), path, &text).imports);
+            }
+            imported
         };
         let sources =
             Sources { files, history, before, told: &told, named: &named, wanted: &|_| true, imports: &imports };
@@ -338,15 +334,12 @@ fn changed(file: &Given, lines: u32) -> HashSet<u32> {
 
 /// Whether a section has a line as it is in the file, but for its indentation: compressed ones may be empty.
 fn is_in(section: &Section, line: u32, known: Option<&RankedFile>) -> bool {
-    /// Those of the title and of the fence.
-    const ABOVE: u32 = 2;
-    let Some(lines) = section.lines.filter(|lines| (lines.start..=lines.end).contains(&line)) else { return false };
+    let Some(said) = section.line(line) else { return false };
     let Some(known) = known else { return true };
     let texts = &known.told.texts;
     let (place, _) = texts.lines(&known.document.passages, LineRange::new(line, line));
     let own = texts.all.get(place).unwrap_or_default();
-    let said = section.text.lines().nth((ABOVE + line - lines.start) as usize);
-    said.is_some_and(|said| said.trim() == own.trim())
+    said.trim() == own.trim()
 }
 
 impl Measured {

@@ -129,8 +129,6 @@ struct Changed {
     texts: Arc<Texts>,
     lines: Vec<Line>,
     declared: Arc<[Declaration]>,
-    /// Where they are, but for modules.
-    declarations: Vec<Place>,
 }
 
 struct Line {
@@ -169,9 +167,7 @@ impl Changed {
             mark((start.saturating_sub(beside), end.saturating_add(beside)), &|line| line.is_changed = true);
         }
         let declared = telling.declarations(&file.path, &file.blob);
-        let declarations = declared.iter().filter(|found| found.kind != ChunkKind::Module);
-        let declarations = declarations.map(|found| Place { lines: found.lines, head: found.head }).collect();
-        Some(Self { texts, lines, declarations, declared })
+        Some(Self { texts, lines, declared })
     }
 
     /// The innermost declarations at both ends of a hunk; of a pure deletion the one that it was in.
@@ -183,8 +179,11 @@ impl Changed {
             _ => vec![(first, first), (last, last)],
         };
         let innermost = |(start, end): (u32, u32)| {
-            let around = self.declarations.iter().filter(|found| found.lines.start <= start && end <= found.lines.end);
-            around.min_by_key(|found| found.lines.end - found.lines.start).copied()
+            let around = self.declared.iter().filter(|found| {
+                found.kind != ChunkKind::Module && found.lines.start <= start && end <= found.lines.end
+            });
+            let innermost = around.min_by_key(|found| found.lines.end - found.lines.start)?;
+            Some(Place { lines: innermost.lines, head: innermost.head })
         };
         ends.into_iter().filter_map(innermost).collect()
     }

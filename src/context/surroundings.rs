@@ -209,14 +209,7 @@ fn put_together(
     };
     let module = repo.file_at(tree, "go.mod")?.and_then(|text| Tree::go_module(&text));
     let paths_of = Tree::of(listing.entries.iter().map(|entry| entry.path.as_str()), module.as_deref());
-    let imports = |paths: &[&str]| -> Vec<Vec<String>> {
-        telling.prepare(&paths.iter().filter_map(|path| place(path)).collect::<Vec<_>>(), cancelled);
-        let of = |path: &&str| match place(path).filter(|_| !cancelled()) {
-            Some((path, blob)) => paths_of.imported(&path, &telling.imports(&path, &blob)),
-            None => Vec::new(),
-        };
-        paths.iter().map(of).collect()
-    };
+    let imports = |paths: &[&str]| telling.imported(&paths_of, paths, &place, cancelled);
     let sources = Sources {
         files: &files,
         history: &known.history,

@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 
 use super::chunk::{ChunkKind, Declaration, Syntax, syntax};
 use super::compress::{Strength, compress};
+use super::imports::Tree;
 use super::index::Index;
 use super::library::content;
 use super::mask::Mask;
@@ -105,9 +106,21 @@ impl<'a> Telling<'a> {
         self.syntax(path, blob).declared
     }
 
-    /// What a file imports, as written.
-    pub fn imports(&self, path: &str, blob: &str) -> Arc<[String]> {
-        self.syntax(path, blob).imports
+    /// What each of some files imports of a tree, by path; nothing of those without a place, and of some once it is
+    /// cancelled.
+    pub fn imported(
+        &self,
+        tree: &Tree<'_>,
+        paths: &[&str],
+        place: &dyn Fn(&str) -> Option<Place>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Vec<Vec<String>> {
+        self.prepare(&paths.iter().filter_map(|path| place(path)).collect::<Vec<_>>(), cancelled);
+        let of = |path: &&str| match place(path).filter(|_| !cancelled()) {
+            Some((path, blob)) => tree.imported(&path, &self.syntax(&path, &blob).imports),
+            None => Vec::new(),
+        };
+        paths.iter().map(of).collect()
     }
 
     fn syntax(&self, path: &str, blob: &str) -> Syntax {

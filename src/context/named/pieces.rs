@@ -19,9 +19,6 @@ use crate::context::worth::Worths;
 use crate::domain::LineRange;
 use crate::provider::builtin::facts::is_test_path;
 
-/// What is named has a score above that of what is likely; how far above, its file's probability says.
-const LEAST_SCORE: f32 = score::CERTAIN;
-
 /// Marks the best pieces of each file that is named by its path, of `most` tokens, and the best one in any case: what it
 /// declares before what stands around that, since its words need not be the task's.
 pub fn mark_files(pieces: &mut [Piece], named: &Named<'_>, most: u32) {
@@ -143,9 +140,9 @@ impl Asked<'_> {
     }
 }
 
-/// The order stays.
+/// What is named has a score above that of what is as good as certain; how far above, its own says.
 fn raised(score: f32) -> f32 {
-    LEAST_SCORE + (1.0 - LEAST_SCORE) * score
+    score::CERTAIN + (1.0 - score::CERTAIN) * score
 }
 
 fn because(of: &Because) -> Arc<Because> {

@@ -175,6 +175,14 @@ pub struct Section {
     pub last_change: Option<LastChange>,
 }
 
+impl Section {
+    /// A line of the file, as it is sent: behind the title and the fence.
+    pub fn line(&self, number: u32) -> Option<&str> {
+        let lines = self.lines.filter(|lines| (lines.start..=lines.end).contains(&number))?;
+        self.text.lines().nth((number - lines.start) as usize + 2)
+    }
+}
+
 /// A commit, and when it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastChange {
