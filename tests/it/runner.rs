@@ -147,8 +147,8 @@ fn a_hung_worker_holds_up_nothing_for_ever() {
 #[test]
 fn newer_code_supersedes_the_review_of_older_code() {
     let place = Place::new();
-    place.settings("max_parallel_runs = 1\n");
-    place.modules("one", 60);
+    place.hold_reviews("max_parallel_runs = 1\n");
+    place.modules("one", 2);
     let older = place.review(&["--worktree"]);
     let worker = wait_for("a worker", || place.worker(&older));
     hold_still(&place.store(), worker);
@@ -159,6 +159,7 @@ fn newer_code_supersedes_the_review_of_older_code() {
     let record = place.run(&waiting);
     assert_eq!((record.status, record.superseded_by), (RunStatus::Superseded, Some(newest.clone())), "at once");
     assert_eq!(place.run(&older).cancel_reason, Some(CancelReason::Superseded));
+    place.let_end();
     signal(worker, Signal::CONT);
     let record = place.ended(&older);
     assert_eq!((record.status, record.superseded_by), (RunStatus::Superseded, Some(newest.clone())));

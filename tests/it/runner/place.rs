@@ -11,7 +11,7 @@ use revdeck::domain::{FindingId, RunEvent, RunId, RunOutput, RunRecord, RunStatu
 use revdeck::store::Store;
 use rustix::process::{Pid, Signal};
 
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, executable};
 
 /// Longer than anything here takes on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -90,6 +90,28 @@ impl Place {
         let file = Paths::below(&self.test.home()).config_file();
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
         std::fs::write(file, text).expect("a file");
+    }
+
+    /// Settings under which reviews have no end and no finding before [`Self::let_end`], however slow the test is.
+    pub fn hold_reviews(&self, settings: &str) {
+        let (agent, may_end) = (self.test.home().join("agent"), self.may_end());
+        let script = format!(
+            "#!/bin/sh\ncat > /dev/null\nwhile ! [ -e '{}' ]; do sleep 0.02; done\necho '{{\"findings\": []}}'\n",
+            may_end.display()
+        );
+        executable(&agent, script);
+        self.settings(&format!(
+            "default_reviewer = \"agent\"\n{settings}[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n",
+            agent.display()
+        ));
+    }
+
+    pub fn let_end(&self) {
+        std::fs::write(self.may_end(), "").expect("a file");
+    }
+
+    fn may_end(&self) -> PathBuf {
+        self.test.home().join("may-end")
     }
 
     /// Modules with a few findings each, all different.
