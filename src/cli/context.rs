@@ -79,7 +79,7 @@ pub struct Arguments {
 }
 
 pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    // To unpack the table of an encoding takes 80 ms: others go on meanwhile.
+    // To build the table of an encoding takes 50 ms: others go on meanwhile.
     std::thread::spawn(|| count(USUAL, ""));
     let (runner, look) = invocation.session(Texts::None)?.into_runner();
     let root = runner.repo.root();

@@ -108,7 +108,7 @@ pub fn refresh(
         }
     }
 
-    // To unpack the table of the tokens takes 80 ms: the files are listed and the first ones parsed meanwhile.
+    // To build the table of the tokens takes 50 ms: the files are listed and the first ones parsed meanwhile.
     let _ = std::thread::Builder::new().spawn(|| count(Encoding::O200kBase, ""));
     let files = repo.tree_files(commit)?;
     work.of = files.len() as u32;

@@ -4,29 +4,7 @@
 //! again; here a table says of what sort a character is. Invariant: the pieces of the expressions, whatever the text,
 //! in a time by its length.
 
-use regex_syntax::hir::{Class, HirKind};
-
-/// What begins a word of `o200k_base`, and what ends one; characters without a case are both.
-const UPPER: u8 = 1;
-const LOWER: u8 = 1 << 1;
-const LETTER: u8 = 1 << 2;
-const NUMBER: u8 = 1 << 3;
-const BLANK: u8 = 1 << 4;
-const LINE_END: u8 = 1 << 5;
-const SIGN: u8 = 1 << 6;
-/// One of them may stand before the letters of a word.
-const LEAD: u8 = 1 << 7;
-
-const CLASSES: [(u8, &str); 8] = [
-    (UPPER, r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"),
-    (LOWER, r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"),
-    (LETTER, r"\p{L}"),
-    (NUMBER, r"\p{N}"),
-    (BLANK, r"\s"),
-    (LINE_END, r"[\r\n]"),
-    (SIGN, r"[^\s\p{L}\p{N}]"),
-    (LEAD, r"[^\r\n\p{L}\p{N}]"),
-];
+use super::sorts::{BLANK, BLOCK, BLOCKS, LEAD, LETTER, LINE_END, LOWER, NUMBER, SIGN, UPPER};
 
 /// The digits of a piece.
 const MOST_DIGITS: usize = 3;
@@ -39,80 +17,112 @@ pub enum Rules {
 
 pub struct Cutter {
     rules: Rules,
-    /// By character.
-    sorts: Vec<u8>,
+    sorts: Sorts,
+}
+
+/// The letters of a word, if it has some: where they end, and whether the last of them may end a word by case.
+enum Letters {
+    None,
+    Upper(usize),
+    Lower(usize),
 }
 
 impl Cutter {
     pub fn new(rules: Rules) -> Self {
-        let mut sorts = vec![0; char::MAX as usize + 1];
-        for (sort, class) in CLASSES {
-            let class = regex_syntax::parse(class).unwrap_or_else(|_| unreachable!("a constant"));
-            let HirKind::Class(Class::Unicode(class)) = class.kind() else { unreachable!("a constant") };
-            for range in class.ranges() {
-                sorts[range.start() as usize..=range.end() as usize].iter_mut().for_each(|sorts| *sorts |= sort);
-            }
-        }
-        Self { rules, sorts }
+        Self { rules, sorts: Sorts::new() }
     }
 
-    /// The length of a text's first piece; 0 without text.
-    pub fn first(&self, text: &str) -> usize {
-        let Some(first) = text.chars().next() else { return 0 };
+    /// Where the piece ends that starts in a text at a place before its end.
+    pub fn end(&self, text: &str, start: usize) -> usize {
+        let (sort, length) = self.sorts.at(text, start);
+        let behind = start + length;
         let word = match self.rules {
-            Rules::O200k => self.word_by_case(text, first),
-            Rules::Cl100k => self.word(text, first),
+            Rules::O200k => self.word_by_case(text, start, behind, sort),
+            Rules::Cl100k => self.word(text, start, behind, sort),
         };
-        let sort = self.sort(first);
         word.unwrap_or_else(|| match () {
-            () if sort & NUMBER != 0 => {
-                let digits = text.chars().take(MOST_DIGITS).take_while(|c| self.sort(*c) & NUMBER != 0);
-                digits.map(char::len_utf8).sum()
-            }
-            () if sort & SIGN != 0 => self.signs(text, 0),
-            () if first == ' ' && text[1..].starts_with(|next| self.sort(next) & SIGN != 0) => self.signs(text, 1),
-            () => self.blanks(text),
+            () if sort & NUMBER != 0 => self.digits(text, behind),
+            () if sort & SIGN != 0 => self.signs(text, behind),
+            () if self.is_blank_before_sign(text, start) => self.signs(text, behind),
+            () => self.blanks(text, start),
         })
-    }
-
-    fn sort(&self, c: char) -> u8 {
-        self.sorts[c as usize]
     }
 
     /// Where characters of a sort end.
     fn end_of(&self, sort: u8, text: &str, start: usize) -> usize {
-        let rest = text[start..].char_indices();
-        rest.into_iter().find(|(_, c)| self.sort(*c) & sort == 0).map_or(text.len(), |(at, _)| start + at)
-    }
-
-    /// Where the letters of a word may start: behind what leads them, or with the first character.
-    fn starts(&self, first: char) -> impl Iterator<Item = usize> + Clone + use<> {
-        let lead = (self.sort(first) & LEAD != 0).then(|| first.len_utf8());
-        lead.into_iter().chain([0])
-    }
-
-    fn word(&self, text: &str, first: char) -> Option<usize> {
-        let contraction = contraction(text);
-        if contraction > 0 {
-            return Some(contraction);
-        }
-        self.starts(first).find_map(|start| Some(self.end_of(LETTER, text, start)).filter(|end| *end > start))
-    }
-
-    fn word_by_case(&self, text: &str, first: char) -> Option<usize> {
-        let lower = |start| {
-            let upper = self.end_of(UPPER, text, start);
-            let end = self.end_of(LOWER, text, upper);
-            let last = || text[start..upper].char_indices().rfind(|(_, c)| self.sort(*c) & LOWER != 0);
-            match end > upper {
-                true => Some(end),
-                false => last().map(|(at, c)| start + at + c.len_utf8()),
+        let mut at = start;
+        loop {
+            let (found, length) = self.sorts.at(text, at);
+            if found & sort == 0 {
+                return at;
             }
+            at += length;
+        }
+    }
+
+    /// A contraction; or letters, and what leads them.
+    fn word(&self, text: &str, start: usize, behind: usize, sort: u8) -> Option<usize> {
+        let contraction = contraction(text, start);
+        if contraction > 0 {
+            return Some(start + contraction);
+        }
+        let is_led = sort & LEAD != 0;
+        (is_led || sort & LETTER != 0).then(|| self.end_of(LETTER, text, behind)).filter(|end| !is_led || *end > behind)
+    }
+
+    /// Letters by case, what leads them, and a contraction.
+    fn word_by_case(&self, text: &str, start: usize, behind: usize, sort: u8) -> Option<usize> {
+        let is_letter = sort & (UPPER | LOWER) != 0;
+        let end = match sort & LEAD {
+            0 if is_letter => match self.letters(text, start) {
+                Letters::None => return None,
+                Letters::Upper(end) | Letters::Lower(end) => end,
+            },
+            0 => return None,
+            _ => match self.letters(text, behind) {
+                Letters::Lower(end) => end,
+                // A mark leads letters as well as it is one, and ends a word.
+                _ if is_letter => behind,
+                Letters::Upper(end) => end,
+                Letters::None => return None,
+            },
         };
-        let upper = |start| Some(self.end_of(UPPER, text, start)).filter(|end| *end > start);
-        let starts = self.starts(first);
-        let end = starts.clone().find_map(lower).or_else(|| starts.clone().find_map(upper))?;
-        Some(end + contraction(&text[end..]))
+        Some(end + contraction(text, end))
+    }
+
+    /// Upper letters and then lower ones, of which there is one at least; or else upper ones.
+    fn letters(&self, text: &str, start: usize) -> Letters {
+        let (mut at, mut end) = (start, start);
+        loop {
+            let (sort, length) = self.sorts.at(text, at);
+            match sort & (UPPER | LOWER) {
+                UPPER => at += length,
+                LOWER => return Letters::Lower(self.end_of(LOWER, text, at + length)),
+                0 if end > start => return Letters::Lower(end),
+                0 if at > start => return Letters::Upper(at),
+                0 => return Letters::None,
+                _ => {
+                    at += length;
+                    end = at;
+                }
+            }
+        }
+    }
+
+    fn digits(&self, text: &str, behind: usize) -> usize {
+        let mut at = behind;
+        for _ in 1..MOST_DIGITS {
+            let (sort, length) = self.sorts.at(text, at);
+            if sort & NUMBER == 0 {
+                break;
+            }
+            at += length;
+        }
+        at
+    }
+
+    fn is_blank_before_sign(&self, text: &str, start: usize) -> bool {
+        text.as_bytes()[start] == b' ' && self.sorts.at(text, start + 1).0 & SIGN != 0
     }
 
     fn signs(&self, text: &str, start: usize) -> usize {
@@ -122,25 +132,62 @@ impl Cutter {
     }
 
     /// White space up to its last line end; without one all of it, but its last character if something comes behind it.
-    fn blanks(&self, text: &str) -> usize {
-        let end = self.end_of(BLANK, text, 0);
-        let blanks = &text[..end];
-        let last = blanks.chars().next_back().map_or(0, char::len_utf8);
-        match blanks.rfind(['\r', '\n']) {
-            Some(at) => at + 1,
-            None if end < text.len() && end > last => end - last,
-            None => end,
+    fn blanks(&self, text: &str, start: usize) -> usize {
+        let (mut at, mut last, mut line_end) = (start, start, None);
+        loop {
+            let (sort, length) = self.sorts.at(text, at);
+            if sort & BLANK == 0 {
+                break;
+            }
+            last = at;
+            at += length;
+            if sort & LINE_END != 0 {
+                line_end = Some(at);
+            }
         }
+        line_end.unwrap_or(if at < text.len() && last > start { last } else { at })
     }
 }
 
-/// The length of `'s` and the like at the start of a text, in any case; 0 without one.
-fn contraction(text: &str) -> usize {
-    let Some(rest) = text.strip_prefix('\'') else { return 0 };
-    match rest.as_bytes() {
+/// The sorts of all characters, from the table of the build script.
+struct Sorts {
+    ascii: [u8; 128],
+    /// By the characters' first bits: their block.
+    places: &'static [u8],
+    blocks: &'static [u8],
+}
+
+impl Sorts {
+    fn new() -> Self {
+        static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sorts"));
+        let (places, blocks) = TABLE.split_at(BLOCKS);
+        let mut sorts = Self { ascii: [0; 128], places, blocks };
+        sorts.ascii = std::array::from_fn(|byte| sorts.of(char::from(byte as u8)));
+        sorts
+    }
+
+    /// The sort of the character at a place, and its length; no sort behind the end of the text.
+    fn at(&self, text: &str, at: usize) -> (u8, usize) {
+        match text.as_bytes().get(at) {
+            Some(byte) if byte.is_ascii() => (self.ascii[usize::from(*byte)], 1),
+            Some(_) => text[at..].chars().next().map_or((0, 0), |c| (self.of(c), c.len_utf8())),
+            None => (0, 0),
+        }
+    }
+
+    fn of(&self, c: char) -> u8 {
+        let c = c as usize;
+        self.blocks[usize::from(self.places[c / BLOCK]) * BLOCK + c % BLOCK]
+    }
+}
+
+/// The length of `'s` and the like at a place of a text, in any case; 0 without one.
+fn contraction(text: &str, at: usize) -> usize {
+    let Some([b'\'', rest @ ..]) = text.as_bytes().get(at..) else { return 0 };
+    match rest {
         [b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => 2,
         [b'r' | b'R' | b'v' | b'V', b'e' | b'E', ..] | [b'l' | b'L', b'l' | b'L', ..] => 3,
-        _ if rest.starts_with('ſ') => 1 + 'ſ'.len_utf8(),
+        _ if rest.starts_with("ſ".as_bytes()) => 1 + 'ſ'.len_utf8(),
         _ => 0,
     }
 }
@@ -184,12 +231,11 @@ mod tests {
                 .map(|(rules, expression)| (Cutter::new(rules), Regex::new(expression).expect("an expression")))
         });
         for (cutter, expression) in BOTH.iter() {
-            let mut rest = text;
-            let mut pieces = Vec::new();
-            while !rest.is_empty() {
-                let (piece, behind) = rest.split_at(cutter.first(rest));
-                pieces.push(piece);
-                rest = behind;
+            let (mut start, mut pieces) = (0, Vec::new());
+            while start < text.len() {
+                let end = cutter.end(text, start);
+                pieces.push(&text[start..end]);
+                start = end;
             }
             assert_eq!(pieces, by_expression(expression, text), "{:?}", cutter.rules);
         }

@@ -1,0 +1,85 @@
+//! Makes the tables that tokens are counted by: the words of the encodings, and the sorts of all characters.
+//!
+//! The words come from a crate that has them packed; what unpacking them takes, and how each is made of two others, is paid
+//! here, once, and not by every process that counts.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::{env, fs, io};
+
+use regex_syntax::hir::{Class, HirKind};
+use tiktoken::CoreBpe;
+
+#[path = "src/context/tokens/sorts.rs"]
+mod sorts;
+
+use sorts::{BLANK, BLOCK, BLOCKS, LEAD, LETTER, LINE_END, LOWER, NUMBER, SIGN, UPPER};
+
+fn main() -> io::Result<()> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/context/tokens/sorts.rs");
+    let folder = env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?;
+    let folder = Path::new(&folder);
+    fs::write(folder.join("o200k.words"), words(&tiktoken::encoding::o200k_base()))?;
+    fs::write(folder.join("cl100k.words"), words(&tiktoken::encoding::cl100k_base()))?;
+    fs::write(folder.join("sorts"), sorts())
+}
+
+/// By rank, in three bytes each: of which two words a word is made, or a byte and all ones.
+fn words(core: &CoreBpe) -> Vec<u8> {
+    let words: Vec<Vec<u8>> = (0..core.vocab_size() as u32).map(|rank| core.decode(&[rank])).collect();
+    let ranks: HashMap<&[u8], u32> = words.iter().map(Vec::as_slice).zip(0..).collect();
+    let halves = words.iter().flat_map(|word| match word[..] {
+        [byte] => [u32::from(byte), u32::MAX],
+        _ => {
+            let (left, right) = word.split_at(split(word, &ranks));
+            [ranks[left], ranks[right]]
+        }
+    });
+    halves.flat_map(|half| half.to_le_bytes().into_iter().take(3)).collect()
+}
+
+/// Where a word is joined last.
+fn split(word: &[u8], ranks: &HashMap<&[u8], u32>) -> usize {
+    let mut ends: Vec<usize> = (0..=word.len()).collect();
+    while ends.len() > 3 {
+        let pairs = ends.windows(3).enumerate();
+        let ranked = pairs.filter_map(|(at, ends)| Some((ranks.get(&word[ends[0]..ends[2]])?, at)));
+        let Some((_, at)) = ranked.min() else { panic!("{word:?} is not made of two words") };
+        ends.remove(at + 1);
+    }
+    ends[1]
+}
+
+/// By characters' first bits, the block of the sorts of all that have them; and the blocks, each of them once.
+fn sorts() -> Vec<u8> {
+    let classes = [
+        (UPPER, r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"),
+        (LOWER, r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"),
+        (LETTER, r"\p{L}"),
+        (NUMBER, r"\p{N}"),
+        (BLANK, r"\s"),
+        (LINE_END, r"[\r\n]"),
+        (SIGN, r"[^\s\p{L}\p{N}]"),
+        (LEAD, r"[^\r\n\p{L}\p{N}]"),
+    ];
+    let mut all = vec![0; BLOCK * BLOCKS];
+    for (sort, class) in classes {
+        let class = regex_syntax::parse(class).expect("an expression");
+        let HirKind::Class(Class::Unicode(class)) = class.kind() else { panic!("{class:?} is no class") };
+        for range in class.ranges() {
+            all[range.start() as usize..=range.end() as usize].iter_mut().for_each(|sorts| *sorts |= sort);
+        }
+    }
+    let mut known = HashMap::new();
+    let mut blocks = Vec::new();
+    let places = all.chunks(BLOCK).map(|block| {
+        *known.entry(block).or_insert_with(|| {
+            blocks.extend_from_slice(block);
+            u8::try_from(blocks.len() / BLOCK - 1).expect("few blocks")
+        })
+    });
+    let mut table: Vec<u8> = places.collect();
+    table.extend(blocks);
+    table
+}
