@@ -3,6 +3,7 @@
 //! Invariants: goes by paths, nothing is opened; what comes from outside of the tree leads nowhere.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 use super::retrieve::paths::{folder, language, nearness};
 
@@ -11,40 +12,53 @@ const SCRIPTS: [&str; 10] = ["", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", "
 /// Where the code of a package may be below its folder.
 const SOURCES: [&str; 3] = ["", "src/", "lib/"];
 
-/// The paths of a tree, as imports ask for them.
+/// The paths of a tree, as imports ask for them: many trees are large, and few imports ask for more than one path.
 pub struct Tree<'a> {
-    paths: HashSet<&'a str>,
-    /// By name, with its ending.
-    by_name: HashMap<&'a str, Vec<&'a str>>,
-    by_folder: HashMap<&'a str, Vec<&'a str>>,
+    /// In order.
+    paths: Vec<&'a str>,
+    /// Files by name, with its ending.
+    by_name: OnceLock<Places<'a>>,
+    by_folder: OnceLock<Places<'a>>,
     /// Folders by their last part.
-    folders: HashMap<&'a str, Vec<&'a str>>,
+    folders: OnceLock<Places<'a>>,
     /// The name of the Go module at the root.
     module: Option<&'a str>,
 }
 
+type Places<'a> = HashMap<&'a str, Vec<&'a str>>;
+
 impl<'a> Tree<'a> {
     /// `module` is what the root's `go.mod` calls the module.
     pub fn of(paths: impl Iterator<Item = &'a str>, module: Option<&'a str>) -> Self {
-        let mut tree = Self {
-            paths: HashSet::new(),
-            by_name: HashMap::new(),
-            by_folder: HashMap::new(),
-            folders: HashMap::new(),
-            module,
-        };
-        let mut seen: HashSet<&str> = HashSet::new();
-        for path in paths {
-            tree.paths.insert(path);
-            tree.by_name.entry(name(path)).or_default().push(path);
-            tree.by_folder.entry(folder(path)).or_default().push(path);
-            let mut around = folder(path);
-            while !around.is_empty() && seen.insert(around) {
-                tree.folders.entry(name(around)).or_default().push(around);
-                around = folder(around);
+        let mut paths: Vec<&str> = paths.collect();
+        paths.sort_unstable();
+        Self { paths, by_name: OnceLock::new(), by_folder: OnceLock::new(), folders: OnceLock::new(), module }
+    }
+
+    fn files_named(&self, name_of_file: &str) -> &[&'a str] {
+        let by_name = self.by_name.get_or_init(|| places(self.paths.iter().map(|path| (name(path), *path))));
+        by_name.get(name_of_file).map_or(&[], Vec::as_slice)
+    }
+
+    fn files_in(&self, place: &str) -> &[&'a str] {
+        let by_folder = self.by_folder.get_or_init(|| places(self.paths.iter().map(|path| (folder(path), *path))));
+        by_folder.get(place).map_or(&[], Vec::as_slice)
+    }
+
+    fn folders_named(&self, name_of_folder: &str) -> &[&'a str] {
+        let all = || {
+            let mut seen: HashSet<&str> = HashSet::new();
+            let mut found = Vec::new();
+            for path in &self.paths {
+                let mut around = folder(path);
+                while !around.is_empty() && seen.insert(around) {
+                    found.push((name(around), around));
+                    around = folder(around);
+                }
             }
-        }
-        tree
+            places(found.into_iter())
+        };
+        self.folders.get_or_init(all).get(name_of_folder).map_or(&[], Vec::as_slice)
     }
 
     /// The files that `imports` of the file at `path` lead to, by path; itself not among them.
@@ -80,7 +94,7 @@ impl<'a> Tree<'a> {
     }
 
     fn file(&self, path: &str) -> Option<&'a str> {
-        self.paths.get(path).copied()
+        self.paths.binary_search(&path).ok().map(|at| self.paths[at])
     }
 
     /// The file that is named from the folder of another one.
@@ -92,7 +106,7 @@ impl<'a> Tree<'a> {
     fn ending(&self, path: &str, end: &str) -> Option<&'a str> {
         let fits = |other: &&&str| other.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
         let near = |other: &&str| nearness(folder(path), folder(other));
-        let found = self.by_name.get(name(end))?.iter().filter(fits);
+        let found = self.files_named(name(end)).iter().filter(fits);
         found.copied().max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))
     }
 
@@ -144,7 +158,7 @@ impl<'a> Tree<'a> {
 
     /// The nearest folder of one of these names that has a file.
     fn package(&self, path: &str, names: &[&str], file: &str) -> Option<&'a str> {
-        let found = names.iter().filter_map(|name| self.folders.get(name)).flatten();
+        let found = names.iter().flat_map(|name| self.folders_named(name));
         let near = |other: &&str| nearness(folder(path), other);
         let found = found.copied().filter(|place| self.file(&joined(place, file)).is_some());
         found.max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))
@@ -190,7 +204,7 @@ impl<'a> Tree<'a> {
     fn go(&self, import: &str) -> Vec<&'a str> {
         let place = self.module.and_then(|module| import.strip_prefix(module));
         let Some(place) = place.filter(|place| place.is_empty() || place.starts_with('/')) else { return Vec::new() };
-        let files = self.by_folder.get(place.trim_start_matches('/')).into_iter().flatten().copied();
+        let files = self.files_in(place.trim_start_matches('/')).iter().copied();
         files.filter(|path| language(path) == "go" && !path.ends_with("_test.go")).collect()
     }
 
@@ -201,10 +215,10 @@ impl<'a> Tree<'a> {
         if let Some(found) = class(&place).or_else(|| class(folder(&place)).filter(|_| place.contains('/'))) {
             return vec![found];
         }
-        let packages = self.folders.get(name(&place)).into_iter().flatten();
+        let packages = self.folders_named(name(&place)).iter();
         let packages =
             packages.filter(|other| other.strip_suffix(place.as_str()).is_some_and(|rest| rest.ends_with('/')));
-        packages.filter_map(|package| self.by_folder.get(package)).flatten().copied().collect()
+        packages.flat_map(|package| self.files_in(package)).copied().collect()
     }
 
     /// A path from here, or a package of the tree by its name.
@@ -223,11 +237,19 @@ impl<'a> Tree<'a> {
         };
         let rest = parts.next().unwrap_or("index");
         let place = self.package(path, &[package], "package.json").or_else(|| {
-            let found = self.folders.get(package)?.iter();
+            let found = self.folders_named(package).iter();
             found.copied().find(|place| folder(place) == "packages" || folder(place).ends_with("/packages"))
         })?;
         SOURCES.iter().find_map(|source| ended(&joined(place, &format!("{source}{rest}"))))
     }
+}
+
+fn places<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) -> Places<'a> {
+    let mut places = Places::new();
+    for (name, place) in named {
+        places.entry(name).or_default().push(place);
+    }
+    places
 }
 
 fn name(path: &str) -> &str {
