@@ -34,9 +34,10 @@ pub fn packed(
         if !is_tight(&packed) {
             break;
         }
-        squeeze(&mut pieces, ranked, *strength, telling, cancelled);
-        let shorter = pack(&pieces)?;
-        packed = Packed { compression: Some(*strength), ..shorter };
+        if squeeze(&mut pieces, ranked, *strength, telling, cancelled) {
+            let shorter = pack(&pieces)?;
+            packed = Packed { compression: Some(*strength), ..shorter };
+        }
     }
     Some(packed)
 }
@@ -46,15 +47,15 @@ fn is_tight(packed: &Packed) -> bool {
     packed.utilization() > FULL && packed.left_out.iter().any(is_missed)
 }
 
-/// Compresses the code of ranked files as far as it may be sent; stays where it is once it is cancelled. Of what is left out
-/// with all it says nothing stays: its title would say more than it.
-pub fn squeeze(
+/// Compresses the code of ranked files as far as it may be sent, and says whether anything became shorter; stays where it is
+/// once it is cancelled. Of what is left out with all it says nothing stays: its title would say more than it.
+fn squeeze(
     pieces: &mut Vec<Piece>,
     ranked: &[RankedFile],
     strength: Strength,
     telling: &Telling<'_>,
     cancelled: &dyn Fn() -> bool,
-) {
+) -> bool {
     let mut by_path: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.lines.is_some()) {
         by_path.entry(&piece.path).or_default().push(at);
@@ -75,9 +76,13 @@ pub fn squeeze(
         for at in numbers.filter(|at| !is_fixed(at)) {
             let Some(lines) = pieces[*at].lines else { continue };
             let (place, tokens) = texts.lines(&file.document.passages, lines);
-            shorter.push((*at, Said::part(&texts.all, place), tokens));
+            let text = Said::part(&texts.all, place);
+            if *text != *pieces[*at].text {
+                shorter.push((*at, text, tokens));
+            }
         }
     }
+    let is_shorter = !shorter.is_empty();
     let mut empty = vec![false; pieces.len()];
     for (at, text, tokens) in shorter {
         empty[at] = !text.contains(char::is_alphanumeric);
@@ -85,6 +90,7 @@ pub fn squeeze(
     }
     let mut empty = empty.into_iter();
     pieces.retain(|_| !empty.next().unwrap_or(false));
+    is_shorter
 }
 
 #[cfg(test)]
@@ -196,7 +202,10 @@ pub fn third() -> u32 {
         let mut pieces: Vec<Piece> = document.passages.iter().enumerate().map(piece).collect();
         let (ranked, all) = ([file.clone()], pieces.len());
         for strength in Strength::ALL {
-            squeeze(&mut pieces, &ranked, *strength, &telling, &|| false);
+            let before: Vec<String> = pieces.iter().map(|piece| piece.text.to_string()).collect();
+            let is_shorter = squeeze(&mut pieces, &ranked, *strength, &telling, &|| false);
+            let is_as_before = pieces.iter().map(|piece| &*piece.text).eq(before.iter().map(String::as_str));
+            assert_ne!(is_shorter, is_as_before, "{strength:?}");
         }
         assert!(pieces.len() < all && pieces.iter().all(|piece| !piece.text.trim().is_empty()));
         for piece in &pieces {
