@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use super::shelf::{Reader, Writer};
 use crate::domain::word_enum;
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::language::Language;
@@ -28,55 +29,142 @@ word_enum!(
 /// What somebody left to be done stays.
 const NOTES: [&str; 4] = ["TODO", "FIXME", "XXX", "HACK"];
 
-/// A file's text with less in it. `is_needed` says of a range of lines, from 1, whether its functions keep their bodies.
-pub fn compress(
-    parsers: &mut Parsers,
-    path: &str,
-    text: &str,
-    strength: Strength,
-    is_needed: &dyn Fn(u32, u32) -> bool,
-) -> String {
-    let Some(language) = Language::detect(path, text.as_bytes()) else { return text.to_owned() };
-    let Ok(source) = parsers.parse(path, language, text.as_bytes()) else { return text.to_owned() };
-    let had_errors = source.nodes.iter().any(Node::is_error);
-    if had_errors {
-        return text.to_owned();
-    }
-    let mut cuts = comments(&source);
-    if strength == Strength::Strong {
-        cuts.extend(bodies(&source, is_needed));
-    }
-    let mut shorter = without(text, cuts);
-    if strength != Strength::Light {
-        shorter = tightened(&source, &shorter);
-    }
-    // A grammar may see more in white space and comments than anybody expects: then the text stays as it was.
-    let still_parses =
-        parsers.parse(path, language, shorter.as_bytes()).is_ok_and(|source| !source.nodes.iter().any(Node::is_error));
-    if still_parses { shorter } else { text.to_owned() }
+/// What may stand where something was taken away.
+const INSTEAD: [&str; 6] = ["", " ", " /* left out */", " : left out;", "...  # left out", "# left out"];
+
+/// What can be taken away from a file's text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cuts {
+    comments: Vec<Cut>,
+    bodies: Vec<Body>,
+    /// Rows, from 0, of texts in quotes that have several: the white space around them is a part of them.
+    quoted: Vec<(u32, u32)>,
+    has_indentation: bool,
+    /// After which steps the text still parses: a grammar may see more in white space and comments than anybody expects.
+    sound: [bool; Strength::ALL.len()],
 }
 
-/// A stretch of the text, and what stands there instead; line ends stay.
+/// The body of a function, on which lines from 1 that one is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Body {
+    start_line: u32,
+    end_line: u32,
+    cut: Cut,
+}
+
+/// A stretch of the text, and what of [`INSTEAD`] stands there; line ends stay.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Cut {
-    start: usize,
-    end: usize,
-    instead: &'static str,
+    start: u32,
+    end: u32,
+    instead: u32,
 }
 
-fn without(text: &str, mut cuts: Vec<Cut>) -> String {
+impl Cut {
+    fn new(start: usize, end: usize, instead: &str) -> Self {
+        let instead = INSTEAD.iter().position(|known| *known == instead).unwrap_or_default();
+        Self { start: start as u32, end: end as u32, instead: instead as u32 }
+    }
+}
+
+impl Cuts {
+    /// Nothing of a text that has no syntax tree, or one with errors.
+    pub fn of(parsers: &mut Parsers, path: &str, text: &str) -> Self {
+        let Some(language) = Language::detect(path, text.as_bytes()) else { return Self::default() };
+        let mut cuts = match parsers.parse(path, language, text.as_bytes()) {
+            Ok(source) if !source.nodes.iter().any(Node::is_error) => Self {
+                comments: comments(&source),
+                bodies: bodies(&source),
+                quoted: quoted(&source),
+                has_indentation: matches!(language, Language::Python | Language::Bash | Language::Ruby | Language::Php),
+                sound: [true; Strength::ALL.len()],
+            },
+            _ => return Self::default(),
+        };
+        for strength in Strength::ALL {
+            let shorter = cuts.taken_from(text, *strength, &|_, _| false);
+            let parsed = parsers.parse(path, language, shorter.as_bytes());
+            cuts.sound[*strength as usize] = parsed.is_ok_and(|source| !source.nodes.iter().any(Node::is_error));
+        }
+        cuts
+    }
+
+    /// The text with less in it. `is_needed` says of a range of lines, from 1, whether its functions keep their bodies.
+    pub fn taken_from(&self, text: &str, strength: Strength, is_needed: &dyn Fn(u32, u32) -> bool) -> String {
+        if !self.sound[strength as usize] {
+            return text.to_owned();
+        }
+        let mut cuts: Vec<&Cut> = self.comments.iter().collect();
+        if strength == Strength::Strong {
+            let bodies = self.bodies.iter().filter(|body| !is_needed(body.start_line, body.end_line));
+            cuts.extend(bodies.map(|body| &body.cut));
+        }
+        let shorter = without(text, cuts);
+        if strength == Strength::Light { shorter } else { self.tightened(&shorter) }
+    }
+
+    /// Without white space at the ends of lines, and at their beginnings where nothing depends on it. Lines that begin or
+    /// end in a text in quotes stay as they are.
+    fn tightened(&self, text: &str) -> String {
+        let mut quoted = self.quoted.iter().peekable();
+        let mut shorter = String::with_capacity(text.len());
+        for (line, row) in text.split_inclusive('\n').zip(0..) {
+            while quoted.next_if(|(_, end)| *end < row).is_some() {}
+            let is_quoted = quoted.peek().is_some_and(|(start, _)| *start <= row);
+            let end = if line.ends_with('\n') { "\n" } else { "" };
+            let kept = match (is_quoted, self.has_indentation) {
+                (true, _) => line.strip_suffix('\n').unwrap_or(line),
+                (false, true) => line.trim_end(),
+                (false, false) => line.trim(),
+            };
+            shorter.push_str(kept);
+            shorter.push_str(end);
+        }
+        shorter
+    }
+
+    pub fn write(&self, writer: &mut Writer) {
+        let cut = |cut: &Cut| [cut.start, cut.end, cut.instead];
+        let bodies = self.bodies.iter().flat_map(|body| [[body.start_line, body.end_line, 0], cut(&body.cut)]);
+        writer.words(self.comments.iter().map(cut).collect::<Vec<_>>().as_flattened());
+        writer.words(bodies.collect::<Vec<_>>().as_flattened());
+        writer.words(&self.quoted.iter().flat_map(|(start, end)| [*start, *end]).collect::<Vec<_>>());
+        writer.bytes(&[u8::from(self.has_indentation)]);
+        writer.bytes(&self.sound.map(u8::from));
+    }
+
+    /// Nothing where it was not written by [`Self::write`].
+    pub fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let cut = |[start, end, instead]: [u32; 3]| {
+            (start <= end && (instead as usize) < INSTEAD.len()).then_some(Cut { start, end, instead })
+        };
+        let comments = reader.words()?.as_chunks().0.iter().map(|words| cut(*words)).collect::<Option<_>>()?;
+        let body = |[start_line, end_line, _, start, end, instead]: [u32; 6]| {
+            Some(Body { start_line, end_line, cut: cut([start, end, instead])? })
+        };
+        let bodies = reader.words()?.as_chunks().0.iter().map(|words| body(*words)).collect::<Option<_>>()?;
+        let quoted = reader.words()?.as_chunks().0.iter().map(|[start, end]| (*start, *end)).collect();
+        let has_indentation = *reader.bytes()?.first()? != 0;
+        let sound = <[u8; 3]>::try_from(reader.bytes()?).ok()?.map(|sound| sound != 0);
+        Some(Self { comments, bodies, quoted, has_indentation, sound })
+    }
+}
+
+fn without(text: &str, mut cuts: Vec<&Cut>) -> String {
     cuts.sort_by_key(|cut| (cut.start, std::cmp::Reverse(cut.end)));
     let mut shorter = String::with_capacity(text.len());
     let mut at = 0;
     for cut in cuts {
+        let (start, end) = (cut.start as usize, cut.end as usize);
         // One within another is gone with it.
-        if cut.start < at {
+        if start < at {
             continue;
         }
-        let (Some(kept), Some(gone)) = (text.get(at..cut.start), text.get(cut.start..cut.end)) else { continue };
+        let (Some(kept), Some(gone)) = (text.get(at..start), text.get(start..end)) else { continue };
         shorter.push_str(kept);
-        shorter.push_str(cut.instead);
+        shorter.push_str(INSTEAD[cut.instead as usize]);
         shorter.extend(gone.chars().filter(|c| *c == '\n'));
-        at = cut.end;
+        at = end;
     }
     shorter.push_str(text.get(at..).unwrap_or_default());
     shorter
@@ -98,7 +186,7 @@ fn comments(source: &Source<'_>) -> Vec<Cut> {
         let touches = |neighbour: Option<&u8>| neighbour.is_some_and(|byte| !byte.is_ascii_whitespace());
         let before = start.checked_sub(1).and_then(|before| source.text.get(before));
         let is_between = touches(before) && touches(source.text.get(end));
-        cuts.push(Cut { start, end, instead: if is_between { " " } else { "" } });
+        cuts.push(Cut::new(start, end, if is_between { " " } else { "" }));
     }
     cuts
 }
@@ -170,68 +258,45 @@ fn is_directive(text: &str) -> bool {
     MARKS.iter().any(|mark| text.contains(mark))
 }
 
-fn bodies(source: &Source<'_>, is_needed: &dyn Fn(u32, u32) -> bool) -> Vec<Cut> {
+fn bodies(source: &Source<'_>) -> Vec<Body> {
     let kinds = KindSet::new(
         source.language,
         &["block", "statement_block", "compound_statement", "function_body", "body_statement", "constructor_body"],
     );
     let facts = Facts::of(source);
-    let mut cuts = Vec::new();
-    for function in facts.functions.iter().filter(|function| !is_needed(function.line_start, function.line_end)) {
+    let mut bodies = Vec::new();
+    for function in &facts.functions {
         let Some(body) =
             source.children(function.node).map(|at| source.nodes[at]).find(|node| kinds.contains(node.kind))
         else {
             continue;
         };
         let text = source.text(&body);
-        match (text.strip_prefix('{'), text.ends_with('}')) {
+        let (start, end) = (body.start as usize, body.end as usize);
+        let cut = match (text.strip_prefix('{'), text.ends_with('}')) {
             (Some(_), true) if text.len() > 2 => {
                 let instead = if source.language == Language::Bash { " : left out;" } else { " /* left out */" };
-                cuts.push(Cut { start: body.start as usize + 1, end: body.end as usize - 1, instead });
+                Cut::new(start + 1, end - 1, instead)
             }
-            _ if source.language == Language::Python => {
-                let instead = "...  # left out";
-                cuts.push(Cut { start: body.start as usize, end: body.end as usize, instead });
-            }
+            _ if source.language == Language::Python => Cut::new(start, end, "...  # left out"),
             // On one line, what follows would become part of the comment.
             _ if source.language == Language::Ruby && body.end_row < source.nodes[function.node].end_row => {
-                let instead = "# left out";
-                cuts.push(Cut { start: body.start as usize, end: body.end as usize, instead });
+                Cut::new(start, end, "# left out")
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        bodies.push(Body { start_line: function.line_start, end_line: function.line_end, cut });
     }
-    cuts
+    bodies
 }
 
-/// Without white space at the ends of lines, and at their beginnings where nothing depends on it. Lines that begin or
-/// end in a text in quotes stay as they are.
-fn tightened(source: &Source<'_>, text: &str) -> String {
-    let has_meaning = matches!(source.language, Language::Python | Language::Bash | Language::Ruby | Language::Php);
-    let mut is_quoted = vec![false; text.lines().count() + 1];
-    // Only leaves can hold white space that is part of the program; rows are those of the text before, and the same.
-    for (at, node) in source.nodes.iter().enumerate() {
-        let is_leaf = node.end_index as usize == at + 1;
-        if is_leaf && node.row != node.end_row {
-            for row in node.row..=node.end_row {
-                if let Some(quoted) = is_quoted.get_mut(row as usize) {
-                    *quoted = true;
-                }
-            }
-        }
-    }
-    let mut shorter = String::with_capacity(text.len());
-    for (line, is_quoted) in text.split_inclusive('\n').zip(is_quoted) {
-        let end = if line.ends_with('\n') { "\n" } else { "" };
-        let kept = match (is_quoted, has_meaning) {
-            (true, _) => line.strip_suffix('\n').unwrap_or(line),
-            (false, true) => line.trim_end(),
-            (false, false) => line.trim(),
-        };
-        shorter.push_str(kept);
-        shorter.push_str(end);
-    }
-    shorter
+/// The rows of leaves that have several, in order: only leaves can hold white space that is part of the program.
+fn quoted(source: &Source<'_>) -> Vec<(u32, u32)> {
+    let leaves = source.nodes.iter().enumerate().filter(|(at, node)| node.end_index as usize == at + 1);
+    let mut quoted: Vec<(u32, u32)> =
+        leaves.filter(|(_, node)| node.row != node.end_row).map(|(_, node)| (node.row, node.end_row)).collect();
+    quoted.sort_unstable();
+    quoted
 }
 
 #[cfg(test)]
@@ -241,7 +306,11 @@ mod tests {
     use super::*;
 
     fn compressed(path: &str, text: &str, strength: Strength) -> String {
-        compress(&mut Parsers::default(), path, text, strength, &|_, _| false)
+        let cuts = Cuts::of(&mut Parsers::default(), path, text);
+        let mut writer = Writer::default();
+        cuts.write(&mut writer);
+        assert_eq!(Cuts::read(&mut Reader(&writer.finish())).as_ref(), Some(&cuts));
+        cuts.taken_from(text, strength, &|_, _| false)
     }
 
     #[rstest]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use super::chunk::{ChunkKind, Declaration, Syntax, syntax};
-use super::compress::{Strength, compress};
+use super::compress::{Cuts, Strength};
 use super::imports::Tree;
 use super::index::Index;
 use super::library::content;
@@ -31,7 +31,7 @@ use crate::provider::builtin::source::Parsers;
 /// Bytes of kept texts: those of a few thousand files, each in up to four strengths.
 const MOST_KEPT: u64 = 96 << 20;
 /// To be raised with any change of masks, of what is compressed how, and of what a record holds.
-const VERSION: &str = "4";
+const VERSION: &str = "5";
 
 /// So many files are worked on before it is looked whether anybody waits.
 const AT_ONCE: usize = 16;
@@ -219,43 +219,40 @@ impl<'a> Telling<'a> {
 
     /// The passages of files, each compressed as a whole, on several threads; of some of them once it is cancelled.
     /// Functions on needed lines keep their bodies.
-    pub fn compressed(
-        &self,
-        files: &[(&RankedFile, Vec<LineRange>)],
-        strength: Strength,
-        cancelled: &dyn Fn() -> bool,
-    ) -> Vec<Arc<Texts>> {
-        let needed_of = |lines: &[LineRange]| -> Vec<LineRange> {
-            if strength == Strength::Strong { lines.to_vec() } else { Vec::new() }
-        };
-        let key = |(file, needed): &(&RankedFile, Vec<LineRange>)| {
-            let lines: Vec<String> =
-                needed_of(needed).iter().map(|lines| format!("{}-{}", lines.start, lines.end)).collect();
-            self.key(&file.path, &file.blob, &[strength.word(), &lines.join(" ")])
-        };
-        let keys: Vec<Key> = files.iter().map(key).collect();
-        let kept = |key: &Key| self.kept.get(*key).and_then(|bytes| unpack_texts(&mut Reader(&bytes))).map(Arc::new);
-        let mut found: Vec<Option<Arc<Texts>>> = keys.iter().map(kept).collect();
-        let unknown: Vec<usize> = (0..files.len()).filter(|at| found[*at].is_none()).collect();
+    pub fn compressed(&self, files: &[Asked<'_>], strength: Strength, cancelled: &dyn Fn() -> bool) -> Vec<Texts> {
         let encoding = self.encoding;
-        for batch in unknown.chunks(AT_ONCE) {
+        let mut found = Vec::with_capacity(files.len());
+        for batch in files.chunks(AT_ONCE) {
             if cancelled() {
                 break;
             }
-            let shorten = |parsers: &mut Parsers, at: &usize| {
-                let (file, needed) = &files[*at];
-                shortened(parsers, file, strength, &needed_of(needed), &|text| count(encoding, text))
-            };
-            for (at, (texts, is_sound)) in batch.iter().zip(threads::each(batch, Parsers::default, shorten)) {
-                if is_sound {
-                    let mut writer = Writer::default();
-                    pack_texts(&mut writer, &texts);
-                    self.kept.put(keys[*at], writer.finish());
+            let kept = |key: Key| self.kept.get(key).and_then(|bytes| Cuts::read(&mut Reader(&bytes)));
+            let keyed = batch.iter().map(|asked| (asked, self.key(&asked.0.path, &asked.0.blob, &["cuts"])));
+            let keyed: Vec<_> = keyed.map(|(asked, key)| (asked, key, kept(key))).collect();
+            let shorten = |parsers: &mut Parsers, ((file, needed), _, kept): &(&Asked<'_>, Key, Option<Cuts>)| {
+                let text = &file.told.texts.all;
+                let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
+                let texts = |cuts: &Cuts| {
+                    in_passages(&cuts.taken_from(text, strength, &is_needed), file, &|text| count(encoding, text))
+                };
+                match kept {
+                    Some(cuts) => (texts(cuts), None),
+                    None => {
+                        let new = cuts(parsers, file);
+                        (texts(&new.0), Some(new))
+                    }
                 }
-                found[*at] = Some(Arc::new(texts));
+            };
+            for ((_, key, _), (texts, new)) in keyed.iter().zip(threads::each(&keyed, Parsers::default, shorten)) {
+                if let Some((cuts, true)) = new {
+                    let mut writer = Writer::default();
+                    cuts.write(&mut writer);
+                    self.kept.put(*key, writer.finish());
+                }
+                found.push(texts);
             }
         }
-        found.into_iter().map_while(|texts| texts).collect()
+        found
     }
 
     /// Keeps what was found out for the next question.
@@ -289,16 +286,18 @@ fn masked(found: Syntax) -> Syntax {
     }
 }
 
-fn shortened(
-    parsers: &mut Parsers,
-    file: &RankedFile,
-    strength: Strength,
-    needed: &[LineRange],
-    count: &dyn Fn(&str) -> usize,
-) -> Found<Texts> {
-    let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
-    let shorter = compress(parsers, &file.path, &file.told.texts.all, strength, &is_needed);
-    let mut rest = shorter.as_str();
+/// A file to be compressed, and lines that are needed.
+type Asked<'a> = (&'a RankedFile, Vec<LineRange>);
+
+/// What can be taken away from a file's text.
+fn cuts(parsers: &mut Parsers, file: &RankedFile) -> Found<Cuts> {
+    let cuts = Cuts::of(parsers, &file.path, &file.told.texts.all);
+    (cuts, !parsers.has_failed())
+}
+
+/// A file's text, of as many lines as its own, by its passages.
+fn in_passages(text: &str, file: &RankedFile, count: &dyn Fn(&str) -> usize) -> Texts {
+    let mut rest = text;
     let passages = file.document.passages.iter().map(|place| {
         let line_ends = memchr::memchr_iter(b'\n', rest.as_bytes());
         let end = line_ends.map(|at| at + 1).nth((place.end - place.start).saturating_sub(1) as usize);
@@ -306,7 +305,7 @@ fn shortened(
         rest = after;
         passage
     });
-    (Texts::of(passages, count), !parsers.has_failed())
+    Texts::of(passages, count)
 }
 
 fn pack_texts(writer: &mut Writer, texts: &Texts) {
@@ -398,10 +397,20 @@ mod tests {
             factors: FileFactors::default(),
             passages: Vec::new(),
         };
-        let short = |mut parsers: Parsers| shortened(&mut parsers, &file, Strength::Light, &[], &str::len);
-        let (texts, is_sound) = short(Parsers::without_a_thread());
-        assert!(&*texts.all == TEXT && !is_sound);
-        let (texts, is_sound) = short(Parsers::default());
-        assert!(!texts.all.contains("Why") && is_sound);
+        let short = |mut parsers: Parsers| {
+            let (cuts, is_sound) = cuts(&mut parsers, &file);
+            (cuts.taken_from(TEXT, Strength::Light, &|_, _| false), is_sound)
+        };
+        assert_eq!(short(Parsers::without_a_thread()), (TEXT.to_owned(), false));
+        let (text, is_sound) = short(Parsers::default());
+        assert!(!text.contains("Why") && is_sound);
+        for is_known in [false, true] {
+            let telling = open();
+            let key = telling.key("a.rs", &file.blob, &["cuts"]);
+            assert_eq!(telling.kept.get(key).is_some(), is_known, "what can be taken away is found out once");
+            let texts = telling.compressed(&[(&file, Vec::new())], Strength::Light, &|| false);
+            assert!(texts.len() == 1 && &*texts[0].all == text.as_str());
+            telling.close();
+        }
     }
 }
