@@ -34,7 +34,13 @@ pub fn packed(
         if !is_tight(&packed) {
             break;
         }
-        if squeeze(&mut pieces, ranked, *strength, telling, cancelled) {
+        let squeezable = squeezable(&pieces, ranked);
+        let most: usize = squeezable.iter().flat_map(|one| &one.pieces).map(|at| tokens(&pieces[*at])).sum();
+        // Were all of it gone, there would not be room for everything: the strongest step is taken at once.
+        if *strength != Strength::Strong && missed(&packed).map(|left| left.tokens as usize).sum::<usize>() > most {
+            continue;
+        }
+        if squeeze(&mut pieces, &squeezable, *strength, telling, cancelled) {
             let shorter = pack(&pieces)?;
             packed = Packed { compression: Some(*strength), ..shorter };
         }
@@ -43,50 +49,64 @@ pub fn packed(
 }
 
 fn is_tight(packed: &Packed) -> bool {
-    let is_missed = |left: &LeftAway| left.lines.is_some() && left.reason == Excluded::Budget;
-    packed.utilization() > FULL && packed.left_out.iter().any(is_missed)
+    packed.utilization() > FULL && missed(packed).next().is_some()
 }
 
-/// Compresses the code of ranked files as far as it may be sent, and says whether anything became shorter; stays where it is
-/// once it is cancelled. Of what is left out with all it says nothing stays: its title would say more than it.
-fn squeeze(
-    pieces: &mut Vec<Piece>,
-    ranked: &[RankedFile],
-    strength: Strength,
-    telling: &Telling<'_>,
-    cancelled: &dyn Fn() -> bool,
-) -> bool {
+/// Code that did not fit.
+fn missed(packed: &Packed) -> impl Iterator<Item = &LeftAway> {
+    packed.left_out.iter().filter(|left| left.lines.is_some() && left.reason == Excluded::Budget)
+}
+
+/// At most, where nobody has counted them.
+fn tokens(piece: &Piece) -> usize {
+    piece.tokens.map_or(piece.text.len(), |tokens| tokens as usize)
+}
+
+/// A file that may be compressed: which pieces of it, and which lines stay as they are.
+struct Squeezable<'a> {
+    file: &'a RankedFile,
+    pieces: Vec<usize>,
+    needed: Vec<LineRange>,
+}
+
+fn squeezable<'a>(pieces: &[Piece], ranked: &'a [RankedFile]) -> Vec<Squeezable<'a>> {
     let mut by_path: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.lines.is_some()) {
         by_path.entry(&piece.path).or_default().push(at);
     }
-    let is_fixed = |at: &&usize| pieces[**at].need <= Need::Named || pieces[**at].score >= KEPT;
-    let needed_of = |file: &RankedFile| -> Option<Vec<LineRange>> {
-        let numbers = by_path.get(file.path.as_str())?;
-        if numbers.iter().filter(|at| !is_fixed(at)).all(|at| pieces[*at].score < WORTH_SQUEEZING) {
-            return None;
-        }
-        Some(numbers.iter().filter(is_fixed).filter_map(|at| pieces[*at].lines).collect())
+    let is_fixed = |at: &usize| pieces[*at].need <= Need::Named || pieces[*at].score >= KEPT;
+    let of_file = |file: &'a RankedFile| {
+        let (fixed, pieces_of): (Vec<usize>, Vec<usize>) =
+            by_path.remove(file.path.as_str())?.into_iter().partition(is_fixed);
+        let is_worth_it = pieces_of.iter().any(|at| pieces[*at].score >= WORTH_SQUEEZING);
+        let needed = fixed.iter().filter_map(|at| pieces[*at].lines).collect();
+        is_worth_it.then_some(Squeezable { file, pieces: pieces_of, needed })
     };
-    let files: Vec<(&RankedFile, Vec<LineRange>)> =
-        ranked.iter().filter_map(|file| Some((file, needed_of(file)?))).collect();
-    let mut shorter: Vec<(usize, Said, u32)> = Vec::new();
-    for ((file, _), texts) in files.iter().zip(telling.compressed(&files, strength, cancelled)) {
-        let numbers = by_path.get(file.path.as_str()).into_iter().flatten();
-        for at in numbers.filter(|at| !is_fixed(at)) {
+    ranked.iter().filter_map(of_file).collect()
+}
+
+/// Compresses code and says whether anything became shorter; stays where it is once it is cancelled. Of what is left out with
+/// all it says nothing stays: its title would say more than it.
+fn squeeze(
+    pieces: &mut Vec<Piece>,
+    squeezable: &[Squeezable<'_>],
+    strength: Strength,
+    telling: &Telling<'_>,
+    cancelled: &dyn Fn() -> bool,
+) -> bool {
+    let files: Vec<(&RankedFile, &[LineRange])> =
+        squeezable.iter().map(|one| (one.file, one.needed.as_slice())).collect();
+    let (mut is_shorter, mut empty) = (false, vec![false; pieces.len()]);
+    for (one, texts) in squeezable.iter().zip(telling.compressed(&files, strength, cancelled)) {
+        for at in &one.pieces {
             let Some(lines) = pieces[*at].lines else { continue };
-            let (place, tokens) = texts.lines(&file.document.passages, lines);
+            let (place, tokens) = texts.lines(&one.file.document.passages, lines);
             let text = Said::part(&texts.all, place);
             if *text != *pieces[*at].text {
-                shorter.push((*at, text, tokens));
+                (is_shorter, empty[*at]) = (true, !text.contains(char::is_alphanumeric));
+                (pieces[*at].text, pieces[*at].tokens) = (text, Some(tokens));
             }
         }
-    }
-    let is_shorter = !shorter.is_empty();
-    let mut empty = vec![false; pieces.len()];
-    for (at, text, tokens) in shorter {
-        empty[at] = !text.contains(char::is_alphanumeric);
-        (pieces[at].text, pieces[at].tokens) = (text, Some(tokens));
     }
     let mut empty = empty.into_iter();
     pieces.retain(|_| !empty.next().unwrap_or(false));
@@ -203,7 +223,8 @@ pub fn third() -> u32 {
         let (ranked, all) = ([file.clone()], pieces.len());
         for strength in Strength::ALL {
             let before: Vec<String> = pieces.iter().map(|piece| piece.text.to_string()).collect();
-            let is_shorter = squeeze(&mut pieces, &ranked, *strength, &telling, &|| false);
+            let squeezable = squeezable(&pieces, &ranked);
+            let is_shorter = squeeze(&mut pieces, &squeezable, *strength, &telling, &|| false);
             let is_as_before = pieces.iter().map(|piece| &*piece.text).eq(before.iter().map(String::as_str));
             assert_ne!(is_shorter, is_as_before, "{strength:?}");
         }

@@ -287,7 +287,7 @@ fn masked(found: Syntax) -> Syntax {
 }
 
 /// A file to be compressed, and lines that are needed.
-type Asked<'a> = (&'a RankedFile, Vec<LineRange>);
+type Asked<'a> = (&'a RankedFile, &'a [LineRange]);
 
 /// What can be taken away from a file's text.
 fn cuts(parsers: &mut Parsers, file: &RankedFile) -> Found<Cuts> {
@@ -408,7 +408,7 @@ mod tests {
             let telling = open();
             let key = telling.key("a.rs", &file.blob, &["cuts"]);
             assert_eq!(telling.kept.get(key).is_some(), is_known, "what can be taken away is found out once");
-            let texts = telling.compressed(&[(&file, Vec::new())], Strength::Light, &|| false);
+            let texts = telling.compressed(&[(&file, &[])], Strength::Light, &|| false);
             assert!(texts.len() == 1 && &*texts[0].all == text.as_str());
             telling.close();
         }
