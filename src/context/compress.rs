@@ -40,8 +40,10 @@ pub struct Cuts {
     /// Rows, from 0, of texts in quotes that have several: the white space around them is a part of them.
     quoted: Vec<(u32, u32)>,
     has_indentation: bool,
-    /// After which steps the text still parses: a grammar may see more in white space and comments than anybody expects.
-    sound: [bool; Strength::ALL.len()],
+    /// Whether there is a syntax tree without errors; without one nothing is taken away.
+    has_tree: bool,
+    /// Whether the text still parses without all of it.
+    is_sound: bool,
 }
 
 /// The body of a function, on which lines from 1 that one is.
@@ -72,28 +74,42 @@ impl Cuts {
     pub fn of(parsers: &mut Parsers, path: &str, text: &str) -> Self {
         let Some(language) = Language::detect(path, text.as_bytes()) else { return Self::default() };
         let mut cuts = match parsers.parse(path, language, text.as_bytes()) {
-            Ok(source) if !source.nodes.iter().any(Node::is_error) => Self {
+            Ok(source) if !has_errors(&source) => Self {
                 comments: comments(&source),
                 bodies: bodies(&source),
                 quoted: quoted(&source),
                 has_indentation: matches!(language, Language::Python | Language::Bash | Language::Ruby | Language::Php),
-                sound: [true; Strength::ALL.len()],
+                has_tree: true,
+                is_sound: false,
             },
             _ => return Self::default(),
         };
-        for strength in Strength::ALL {
-            let shorter = cuts.taken_from(text, *strength, &|_, _| false);
-            let parsed = parsers.parse(path, language, shorter.as_bytes());
-            cuts.sound[*strength as usize] = parsed.is_ok_and(|source| !source.nodes.iter().any(Node::is_error));
-        }
+        let least = cuts.without_them(text, Strength::Strong, &|_, _| false);
+        cuts.is_sound = still_parses(parsers, path, language, &least);
         cuts
     }
 
-    /// The text with less in it. `is_needed` says of a range of lines, from 1, whether its functions keep their bodies.
-    pub fn taken_from(&self, text: &str, strength: Strength, is_needed: &dyn Fn(u32, u32) -> bool) -> String {
-        if !self.sound[strength as usize] {
+    /// The text of the file with less in it. `is_needed` says of a range of lines, from 1, whether its functions keep their
+    /// bodies. A grammar may see more in white space and comments than anybody expects: then the text stays as it was.
+    pub fn taken_from(
+        &self,
+        (parsers, path, text): (&mut Parsers, &str, &str),
+        strength: Strength,
+        is_needed: &dyn Fn(u32, u32) -> bool,
+    ) -> String {
+        if !self.has_tree {
             return text.to_owned();
         }
+        let shorter = self.without_them(text, strength, is_needed);
+        let is_sound = match strength {
+            Strength::Strong => self.is_sound,
+            _ => Language::detect(path, text.as_bytes())
+                .is_some_and(|language| still_parses(parsers, path, language, &shorter)),
+        };
+        if is_sound { shorter } else { text.to_owned() }
+    }
+
+    fn without_them(&self, text: &str, strength: Strength, is_needed: &dyn Fn(u32, u32) -> bool) -> String {
         let mut cuts: Vec<&Cut> = self.comments.iter().collect();
         if strength == Strength::Strong {
             let bodies = self.bodies.iter().filter(|body| !is_needed(body.start_line, body.end_line));
@@ -129,8 +145,7 @@ impl Cuts {
         writer.words(self.comments.iter().map(cut).collect::<Vec<_>>().as_flattened());
         writer.words(bodies.collect::<Vec<_>>().as_flattened());
         writer.words(&self.quoted.iter().flat_map(|(start, end)| [*start, *end]).collect::<Vec<_>>());
-        writer.bytes(&[u8::from(self.has_indentation)]);
-        writer.bytes(&self.sound.map(u8::from));
+        writer.bytes(&[self.has_indentation, self.has_tree, self.is_sound].map(u8::from));
     }
 
     /// Nothing where it was not written by [`Self::write`].
@@ -144,10 +159,17 @@ impl Cuts {
         };
         let bodies = reader.words()?.as_chunks().0.iter().map(|words| body(*words)).collect::<Option<_>>()?;
         let quoted = reader.words()?.as_chunks().0.iter().map(|[start, end]| (*start, *end)).collect();
-        let has_indentation = *reader.bytes()?.first()? != 0;
-        let sound = <[u8; 3]>::try_from(reader.bytes()?).ok()?.map(|sound| sound != 0);
-        Some(Self { comments, bodies, quoted, has_indentation, sound })
+        let [has_indentation, has_tree, is_sound] = <[u8; 3]>::try_from(reader.bytes()?).ok()?.map(|byte| byte != 0);
+        Some(Self { comments, bodies, quoted, has_indentation, has_tree, is_sound })
     }
+}
+
+fn has_errors(source: &Source<'_>) -> bool {
+    source.nodes.iter().any(Node::is_error)
+}
+
+fn still_parses(parsers: &mut Parsers, path: &str, language: Language, text: &str) -> bool {
+    parsers.parse(path, language, text.as_bytes()).is_ok_and(|source| !has_errors(&source))
 }
 
 fn without(text: &str, mut cuts: Vec<&Cut>) -> String {
@@ -306,11 +328,12 @@ mod tests {
     use super::*;
 
     fn compressed(path: &str, text: &str, strength: Strength) -> String {
-        let cuts = Cuts::of(&mut Parsers::default(), path, text);
+        let mut parsers = Parsers::default();
+        let cuts = Cuts::of(&mut parsers, path, text);
         let mut writer = Writer::default();
         cuts.write(&mut writer);
         assert_eq!(Cuts::read(&mut Reader(&writer.finish())).as_ref(), Some(&cuts));
-        cuts.taken_from(text, strength, &|_, _| false)
+        cuts.taken_from((&mut parsers, path, text), strength, &|_, _| false)
     }
 
     #[rstest]
@@ -384,6 +407,15 @@ mod tests {
     #[case::broken("a.rs", Strength::Strong, "fn f( {\n // x\n", "fn f( {\n // x\n")]
     fn less_is_left(#[case] path: &str, #[case] strength: Strength, #[case] text: &str, #[case] expected: &str) {
         assert_eq!(compressed(path, text, strength), expected);
+    }
+
+    #[test]
+    fn where_there_was_no_tree_nothing_is_taken_away_that_parses_by_chance() {
+        let text = "class A:\n    x = 1\n";
+        for strength in Strength::ALL {
+            let of_file = (&mut Parsers::default(), "a.py", text);
+            assert_eq!(Cuts::default().taken_from(of_file, *strength, &|_, _| false), text, "{strength:?}");
+        }
     }
 
     #[test]

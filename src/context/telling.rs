@@ -232,16 +232,12 @@ impl<'a> Telling<'a> {
             let shorten = |parsers: &mut Parsers, ((file, needed), _, kept): &(&Asked<'_>, Key, Option<Cuts>)| {
                 let text = &file.told.texts.all;
                 let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
-                let texts = |cuts: &Cuts| {
-                    in_passages(&cuts.taken_from(text, strength, &is_needed), file, &|text| count(encoding, text))
-                };
-                match kept {
-                    Some(cuts) => (texts(cuts), None),
-                    None => {
-                        let new = cuts(parsers, file);
-                        (texts(&new.0), Some(new))
-                    }
+                let new = kept.is_none().then(|| cuts(parsers, file));
+                let mut shorter = text.to_string();
+                if let Some(cuts) = kept.as_ref().or(new.as_ref().map(|(cuts, _)| cuts)) {
+                    shorter = cuts.taken_from((parsers, &file.path, text), strength, &is_needed);
                 }
+                (in_passages(&shorter, file, &|text| count(encoding, text)), new)
             };
             for ((_, key, _), (texts, new)) in keyed.iter().zip(threads::each(&keyed, Parsers::default, shorten)) {
                 if let Some((cuts, true)) = new {
@@ -398,8 +394,8 @@ mod tests {
             passages: Vec::new(),
         };
         let short = |mut parsers: Parsers| {
-            let (cuts, is_sound) = cuts(&mut parsers, &file);
-            (cuts.taken_from(TEXT, Strength::Light, &|_, _| false), is_sound)
+            let (cuts, is_kept) = cuts(&mut parsers, &file);
+            (cuts.taken_from((&mut parsers, "a.rs", TEXT), Strength::Light, &|_, _| false), is_kept)
         };
         assert_eq!(short(Parsers::without_a_thread()), (TEXT.to_owned(), false));
         let (text, is_sound) = short(Parsers::default());
