@@ -202,12 +202,15 @@ pub(crate) fn write_beside(
 /// What names of temporary files begin with, so that `verify` knows those that a killed process left behind.
 pub(crate) const TEMPORARY: &str = ".tmp-";
 
-/// Device and inode, so that a file that was replaced can be told from one that grew. Zeros where there are none.
+/// Device, inode and the time of birth, so that a file that was replaced can be told from one that grew: who replaces a file
+/// twice gets the inode of the first again. Zeros where there are none.
 pub(super) fn identity(metadata: &fs::Metadata) -> [u64; 2] {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        [metadata.dev(), metadata.ino()]
+        let born = metadata.created().ok().and_then(|born| born.duration_since(std::time::UNIX_EPOCH).ok());
+        let born = born.map_or(0, |born| born.as_nanos() as u64);
+        [metadata.dev() ^ born.rotate_left(32), metadata.ino()]
     }
     #[cfg(not(unix))]
     {
