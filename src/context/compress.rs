@@ -39,7 +39,6 @@ pub struct Cuts {
     bodies: Vec<Body>,
     /// Rows, from 0, of texts in quotes that have several: the white space around them is a part of them.
     quoted: Vec<(u32, u32)>,
-    has_indentation: bool,
     /// Whether there is a syntax tree without errors; without one nothing is taken away.
     has_tree: bool,
     /// Whether the text still parses without all of it.
@@ -78,13 +77,12 @@ impl Cuts {
                 comments: comments(&source),
                 bodies: bodies(&source),
                 quoted: quoted(&source),
-                has_indentation: matches!(language, Language::Python | Language::Bash | Language::Ruby | Language::Php),
                 has_tree: true,
                 is_sound: false,
             },
             _ => return Self::default(),
         };
-        let least = cuts.without_them(text, Strength::Strong, &|_, _| false);
+        let least = cuts.without_them(text, language, Strength::Strong, &|_, _| false);
         cuts.is_sound = still_parses(parsers, path, language, &least);
         cuts
     }
@@ -97,38 +95,43 @@ impl Cuts {
         strength: Strength,
         is_needed: &dyn Fn(u32, u32) -> bool,
     ) -> String {
-        if !self.has_tree {
-            return text.to_owned();
-        }
-        let shorter = self.without_them(text, strength, is_needed);
+        let language = Language::detect(path, text.as_bytes()).filter(|_| self.has_tree);
+        let Some(language) = language else { return text.to_owned() };
+        let shorter = self.without_them(text, language, strength, is_needed);
         let is_sound = match strength {
             Strength::Strong => self.is_sound,
-            _ => Language::detect(path, text.as_bytes())
-                .is_some_and(|language| still_parses(parsers, path, language, &shorter)),
+            _ => still_parses(parsers, path, language, &shorter),
         };
         if is_sound { shorter } else { text.to_owned() }
     }
 
-    fn without_them(&self, text: &str, strength: Strength, is_needed: &dyn Fn(u32, u32) -> bool) -> String {
+    fn without_them(
+        &self,
+        text: &str,
+        language: Language,
+        strength: Strength,
+        is_needed: &dyn Fn(u32, u32) -> bool,
+    ) -> String {
         let mut cuts: Vec<&Cut> = self.comments.iter().collect();
         if strength == Strength::Strong {
             let bodies = self.bodies.iter().filter(|body| !is_needed(body.start_line, body.end_line));
             cuts.extend(bodies.map(|body| &body.cut));
         }
         let shorter = without(text, cuts);
-        if strength == Strength::Light { shorter } else { self.tightened(&shorter) }
+        if strength == Strength::Light { shorter } else { self.tightened(&shorter, language) }
     }
 
     /// Without white space at the ends of lines, and at their beginnings where nothing depends on it. Lines that begin or
     /// end in a text in quotes stay as they are.
-    fn tightened(&self, text: &str) -> String {
+    fn tightened(&self, text: &str, language: Language) -> String {
+        let has_meaning = matches!(language, Language::Python | Language::Bash | Language::Ruby | Language::Php);
         let mut quoted = self.quoted.iter().peekable();
         let mut shorter = String::with_capacity(text.len());
         for (line, row) in text.split_inclusive('\n').zip(0..) {
             while quoted.next_if(|(_, end)| *end < row).is_some() {}
             let is_quoted = quoted.peek().is_some_and(|(start, _)| *start <= row);
             let end = if line.ends_with('\n') { "\n" } else { "" };
-            let kept = match (is_quoted, self.has_indentation) {
+            let kept = match (is_quoted, has_meaning) {
                 (true, _) => line.strip_suffix('\n').unwrap_or(line),
                 (false, true) => line.trim_end(),
                 (false, false) => line.trim(),
@@ -140,12 +143,13 @@ impl Cuts {
     }
 
     pub fn write(&self, writer: &mut Writer) {
-        let cut = |cut: &Cut| [cut.start, cut.end, cut.instead];
-        let bodies = self.bodies.iter().flat_map(|body| [[body.start_line, body.end_line, 0], cut(&body.cut)]);
-        writer.words(self.comments.iter().map(cut).collect::<Vec<_>>().as_flattened());
-        writer.words(bodies.collect::<Vec<_>>().as_flattened());
+        let comment = |cut: &Cut| [cut.start, cut.end, cut.instead];
+        let body =
+            |Body { start_line, end_line, cut }: &Body| [*start_line, *end_line, cut.start, cut.end, cut.instead];
+        writer.words(&self.comments.iter().flat_map(comment).collect::<Vec<_>>());
+        writer.words(&self.bodies.iter().flat_map(body).collect::<Vec<_>>());
         writer.words(&self.quoted.iter().flat_map(|(start, end)| [*start, *end]).collect::<Vec<_>>());
-        writer.bytes(&[self.has_indentation, self.has_tree, self.is_sound].map(u8::from));
+        writer.bytes(&[self.has_tree, self.is_sound].map(u8::from));
     }
 
     /// Nothing where it was not written by [`Self::write`].
@@ -154,13 +158,13 @@ impl Cuts {
             (start <= end && (instead as usize) < INSTEAD.len()).then_some(Cut { start, end, instead })
         };
         let comments = reader.words()?.as_chunks().0.iter().map(|words| cut(*words)).collect::<Option<_>>()?;
-        let body = |[start_line, end_line, _, start, end, instead]: [u32; 6]| {
+        let body = |[start_line, end_line, start, end, instead]: [u32; 5]| {
             Some(Body { start_line, end_line, cut: cut([start, end, instead])? })
         };
         let bodies = reader.words()?.as_chunks().0.iter().map(|words| body(*words)).collect::<Option<_>>()?;
         let quoted = reader.words()?.as_chunks().0.iter().map(|[start, end]| (*start, *end)).collect();
-        let [has_indentation, has_tree, is_sound] = <[u8; 3]>::try_from(reader.bytes()?).ok()?.map(|byte| byte != 0);
-        Some(Self { comments, bodies, quoted, has_indentation, has_tree, is_sound })
+        let [has_tree, is_sound] = <[u8; 2]>::try_from(reader.bytes()?).ok()?.map(|byte| byte != 0);
+        Some(Self { comments, bodies, quoted, has_tree, is_sound })
     }
 }
 

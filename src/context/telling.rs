@@ -31,7 +31,7 @@ use crate::provider::builtin::source::Parsers;
 /// Bytes of kept texts: those of a few thousand files, each in up to four strengths.
 const MOST_KEPT: u64 = 96 << 20;
 /// To be raised with any change of masks, of what is compressed how, and of what a record holds.
-const VERSION: &str = "5";
+const VERSION: &str = "6";
 
 /// So many files are worked on before it is looked whether anybody waits.
 const AT_ONCE: usize = 16;
@@ -233,10 +233,9 @@ impl<'a> Telling<'a> {
                 let text = &file.told.texts.all;
                 let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
                 let new = kept.is_none().then(|| cuts(parsers, file));
-                let mut shorter = text.to_string();
-                if let Some(cuts) = kept.as_ref().or(new.as_ref().map(|(cuts, _)| cuts)) {
-                    shorter = cuts.taken_from((parsers, &file.path, text), strength, &is_needed);
-                }
+                let known = kept.as_ref().or(new.as_ref().map(|(cuts, _)| cuts));
+                let taken = |cuts: &Cuts| cuts.taken_from((parsers, &file.path, text), strength, &is_needed);
+                let shorter = known.map_or_else(|| text.to_string(), taken);
                 (in_passages(&shorter, file, &|text| count(encoding, text)), new)
             };
             for ((_, key, _), (texts, new)) in keyed.iter().zip(threads::each(&keyed, Parsers::default, shorten)) {

@@ -56,3 +56,38 @@ fn rows_know_what_decisions_need() {
         assert_eq!((row.cancel_reason, row.error_class), ("user_stop", "reviewer"));
     }
 }
+
+/// Written anew twice, a file may have its first inode again, and lines that are as long as those before.
+#[test]
+fn a_file_that_was_replaced_twice_is_read_anew() {
+    use std::os::unix::fs::MetadataExt;
+    // File systems differ in when they use an inode again; some never do.
+    for _ in 0..20 {
+        let place = Place::new();
+        let store = place.store();
+        (0..3).for_each(|run| create(&store, run, RunStatus::Reviewing));
+        let path = store.root().join("runs.ndjson");
+        let before = fs::metadata(&path).expect("there");
+        let view = store.view().expect("a view");
+        finish(&store, 1, &[]);
+        create(&store, 3, RunStatus::Reviewing);
+        // The clock of files has ticks.
+        let tick = store.root().with_extension("tick");
+        while before.created().is_ok_and(|born| {
+            let _ = fs::remove_file(&tick);
+            fs::write(&tick, "").expect("written");
+            fs::metadata(&tick).expect("there").created().is_ok_and(|now| now == born)
+        }) {}
+        let mut bytes = fs::read(&path).expect("read");
+        bytes.extend_from_slice(b"rubbish\n");
+        fs::write(&path, bytes).expect("written");
+        assert!(store.repair().expect("repaired").is_clean());
+        drop(store.prune(None, None, at(0), false).expect("compacted"));
+        let refreshed = dump(&store.refresh(&view).expect("a view"));
+        let _ = fs::remove_file(store.root().join("view.cache"));
+        assert_eq!(refreshed, dump(&store.view().expect("a view")));
+        if fs::metadata(&path).expect("there").ino() == before.ino() {
+            return;
+        }
+    }
+}
