@@ -33,11 +33,6 @@ type Found = (Range<usize>, &'static str);
 static MARKER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("«secret(?::[a-z_]+)?»").unwrap_or_else(|_| unreachable!("a constant")));
 
-/// A name that may be a secret's, or an address with a password: files without are not parsed.
-static WORTH_PARSING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new("(?i)pass|pwd|secret|token|key|credential|://").unwrap_or_else(|_| unreachable!("a constant"))
-});
-
 impl Mask {
     /// All of a text with its secrets replaced, as in `«secret:github_token»`. `path` is the file that the text is all of:
     /// in files of a known language a secret is known by the name of its variable, too.
@@ -81,7 +76,7 @@ fn secrets(path: Option<&str>, text: &str) -> Vec<Found> {
     found.extend(builtin::named(text, values));
     if let Some(path) = path
         && language.is_some()
-        && WORTH_PARSING.is_match(text)
+        && builtin::is_worth_parsing(text)
     {
         // Code made to break the analysis is masked by what the text alone tells.
         let hidden = catch_unwind(AssertUnwindSafe(|| {

@@ -88,6 +88,7 @@ const RANDOM: &str = concat!("q7Rt2Yp9", "Lk4Wn6Zc8Vb3Xs");
 fn secrets_are_known_by_their_names_where_they_stand() {
     for (path, line, masked) in [
         ("a.py", "connect(user, password=\"@@\")", "connect(user, password=\"«secret»\")"),
+        ("a.py", "password = (\n    \"@@\"\n)", "password = (\n    \"«secret»\"\n)"),
         ("a.py", "# password = \"@@\"", "# password = \"«secret»\""),
         ("a.ts", "class A { private apiKey: string = '@@' }", "class A { private apiKey: string = '«secret»' }"),
         ("a.js", "config[\"secret_token\"] = \"@@\"", "config[\"secret_token\"] = \"«secret»\""),

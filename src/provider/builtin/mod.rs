@@ -21,7 +21,7 @@ pub use findings::to_findings;
 pub use folder::{FolderError, FolderReport};
 pub use parses::parses_no_worse;
 pub use smells::duplicate_code::search::{FINGERPRINTS, Known, fingerprints};
-pub use smells::hardcoded_configuration::{Hidden, Values, named, redact, shapes};
+pub use smells::hardcoded_configuration::{Hidden, Values, is_worth_parsing, named, redact, shapes};
 
 use std::fmt;
 use std::sync::Arc;

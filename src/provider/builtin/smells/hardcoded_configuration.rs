@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use self::addresses::Address;
 pub use self::hidden::Hidden;
-pub use self::plain::{Values, named};
+pub use self::plain::{Values, is_worth_parsing, named};
 use self::secrets::Secret;
 use super::Smell;
 use super::syntax::{Fields, KindMap, capital, compact, is_word, last_name};

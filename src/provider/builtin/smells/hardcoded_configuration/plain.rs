@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::super::syntax::is_word;
 use super::{addresses, secrets};
-use crate::provider::builtin::limits::Limits;
+use crate::provider::builtin::limits::{HardcodedConfiguration, Limits};
 
 /// What may stand for a value in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,9 +31,70 @@ static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(address).unwrap_or_else(|_| unreachable!("a constant"))
 });
 
+/// The limits that hold where a project says nothing.
+fn configuration() -> &'static HardcodedConfiguration {
+    static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
+    &LIMITS.hardcoded_configuration
+}
+
+/// A part of every name that may be a secret's.
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new("(?i)pass|pwd|secret|token|key|credential").unwrap_or_else(|_| unreachable!("a constant"))
+});
+
+/// What begins as an address with a password does, see [`addresses::credentials`].
+static CREDENTIALS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"://[^/? #"'\n<]*@"#).unwrap_or_else(|_| unreachable!("a constant")));
+
+/// A text in quotes is looked at up to so many quotes that may end it; beyond, nothing is known of it.
+const MOST_ENDS: usize = 8;
+
+/// Whether a text can hold a secret that only its syntax tree tells, however far from its name: where no identifier may
+/// name one or nothing in quotes may be one, and no address has a password, there is none.
+pub fn is_worth_parsing(text: &str) -> bool {
+    names_one(text) && quotes_one(text) || CREDENTIALS.is_match(text)
+}
+
+/// Whether an identifier may be a secret's.
+fn names_one(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(part) = NAME.find_at(text, at) {
+        let start = bytes[..part.start()].iter().rposition(|byte| !is_word(*byte)).map_or(0, |before| before + 1);
+        let length = bytes[part.end()..].iter().position(|byte| !is_word(*byte));
+        at = length.map_or(bytes.len(), |length| part.end() + length);
+        // What is no word is a character of its own.
+        if text.get(start..at).is_none_or(secrets::may_name_one) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether something from one quote to another may be a secret, whatever a language makes of quotes.
+fn quotes_one(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_one = |start: usize| {
+        let quote = bytes[start];
+        let mut ends = 0;
+        for (at, byte) in bytes.iter().enumerate().skip(start + 1) {
+            if *byte == quote {
+                ends += 1;
+                let quoted = text.get(start + 1..at).map(|quoted| quoted.trim_matches(['"', '\'', '`', '#']));
+                if ends > MOST_ENDS || quoted.is_none_or(|quoted| secrets::may_be_one(quoted, configuration())) {
+                    return true;
+                }
+            } else if secrets::IN_NO_SECRET.contains(&char::from(*byte)) {
+                return false;
+            }
+        }
+        false
+    };
+    memchr::memchr3_iter(b'"', b'\'', b'`', bytes).any(is_one)
+}
+
 /// Secrets by their name and passwords in addresses: their bytes, and what each is; in no particular order.
 pub fn named(text: &str, values: Values) -> Vec<(Range<usize>, &'static str)> {
-    static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(pair) = PAIR.captures_at(text, at) {
@@ -41,7 +103,7 @@ pub fn named(text: &str, values: Values) -> Vec<(Range<usize>, &'static str)> {
         at = name.end();
         let value = pair.get(2).or(pair.get(3)).or_else(|| pair.get(4).filter(|_| values == Values::Any));
         let Some(value) = value else { continue };
-        if secrets::is_secret(name.as_str(), value.as_str(), &LIMITS.hardcoded_configuration) {
+        if secrets::is_secret(name.as_str(), value.as_str(), configuration()) {
             found.push((value.range(), "a secret"));
             at = value.end();
         }
@@ -53,4 +115,38 @@ pub fn named(text: &str, values: Values) -> Vec<(Range<usize>, &'static str)> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const RANDOM: &str = concat!("q7Rt2Yp9", "Lk4Wn6Zc8Vb3Xs");
+
+    #[rstest]
+    #[case::no_name("monkey = tokenize(passes, keys, '@@')", false)]
+    #[case::a_key_of_nothing("static robj *lookupKey(sds key, int keyspace, \"@@\")", false)]
+    #[case::a_key_of_something("let api_key = x(\"@@\");", true)]
+    #[case::in_capitals("SESSION_KEYS `@@`", true)]
+    #[case::in_parts("the accessToken and \n '@@'", true)]
+    #[case::behind_a_word_that_is_none("keys, password '@@'", true)]
+    #[case::beside_letters_of_others("«ünï_password» \"@@\"", true)]
+    #[case::at_the_end("\"@@\" is a secret", true)]
+    #[case::not_in_quotes("secret = @@", false)]
+    #[case::words("password: 'none' \"some words and @@\" 'an_identifier'", false)]
+    #[case::between_other_quotes("password `json:\"a\" default:\"@@\"`", true)]
+    #[case::behind_a_quote_that_ends_nothing("it's a token \"@@\"", true)]
+    #[case::a_quote_inside("password = \"x\\\"q7Rt2Yp\"", true)]
+    #[case::doubled_quotes("password = @\"q7\"\"Rt2Yp\"", true)]
+    #[case::signs_of_raw_texts("token = r##\"@@\"##", true)]
+    #[case::more_quotes_than_are_looked_at("token \"\"\"\"\"\"\"\"\"\"", true)]
+    #[case::an_address("see https://example.org/a and mail@example.org", false)]
+    #[case::an_address_with_a_password("x://u:p@h", true)]
+    #[case::nothing("", false)]
+    fn what_may_hold_a_secret_is_parsed(#[case] text: &str, #[case] expected: bool) {
+        let text = text.replace("@@", RANDOM);
+        assert_eq!(is_worth_parsing(&text), expected, "{text}");
+    }
 }

@@ -191,20 +191,33 @@ const ABOUT: &[&str] = &[
     "reset",
 ];
 
+/// Whether a name may be a secret's.
+pub(super) fn may_name_one(name: &str) -> bool {
+    has_word(name, SECRET_WORDS) || (has_word(name, &["key"]) && has_word(name, KEY_WORDS))
+}
+
+/// Whether a text may be a secret, had it the name of one.
+pub(super) fn may_be_one(text: &str, limits: &HardcodedConfiguration) -> bool {
+    // For a password all limits are lower.
+    is_value(text, true, limits)
+}
+
 /// Whether a text that is given a name is a secret.
 pub(super) fn is_secret(name: &str, text: &str, limits: &HardcodedConfiguration) -> bool {
-    let named = has_word(name, SECRET_WORDS) || (has_word(name, &["key"]) && has_word(name, KEY_WORDS));
-    if !named || has_word(name, ABOUT) || is_its_own_name(name, text) {
+    if !may_name_one(name) || has_word(name, ABOUT) || is_its_own_name(name, text) {
         return false;
     }
-    let is_password = has_word(name, &["password", "passwd", "pwd", "passphrase"]);
-    // People's passwords are shorter than keys and have less entropy; blanks and markup make a sentence or a template.
+    is_value(text, has_word(name, &["password", "passwd", "pwd", "passphrase"]), limits)
+}
+
+fn is_value(text: &str, is_password: bool, limits: &HardcodedConfiguration) -> bool {
+    // People's passwords are shorter than keys and have less entropy.
     let min_length = if is_password {
         (limits.min_secret_length as usize * 2).div_ceil(3)
     } else {
         limits.min_secret_length as usize
     };
-    if text.chars().count() < min_length || text.contains([' ', '\n', '<', '{', '(', '$']) || is_placeholder(text) {
+    if text.chars().count() < min_length || text.contains(IN_NO_SECRET) || is_placeholder(text) {
         return false;
     }
     // A path, an address, a dotted or hyphenated name of lower-case words.
@@ -216,6 +229,9 @@ pub(super) fn is_secret(name: &str, text: &str, limits: &HardcodedConfiguration)
     let min = if is_password { min.min(limits.min_password_entropy) } else { min };
     entropy(text) >= min
 }
+
+/// What makes a sentence, markup or a template.
+pub(super) const IN_NO_SECRET: [char; 6] = [' ', '\n', '<', '{', '(', '$'];
 
 /// `oauth2Token = "oauth2_token"`: the name of what is still to come.
 fn is_its_own_name(name: &str, text: &str) -> bool {
