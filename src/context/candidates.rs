@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::index::{Index, IndexError, Reach, words};
+use super::index::{FileId, Index, IndexError, Reach, words};
 use super::library::Own;
 use super::named::Named;
 use super::retrieve::history::{History, MOST_FILES};
@@ -120,24 +120,29 @@ fn by_words(index: &Index, task: &Task, scores: &mut HashMap<String, f32>) -> Re
         }
     }
     let total = index.files().len() as f32;
-    let mut add = |chunks: Vec<super::index::ChunkId>, weight: f32| {
-        let files: BTreeSet<_> = chunks.into_iter().filter_map(|chunk| Some(index.brief(chunk)?.file)).collect();
+    let mut by_file: Vec<f32> = index.files().map(|file| scores.get(file.path).copied().unwrap_or_default()).collect();
+    let mut add = |files: Vec<FileId>, weight: f32| {
         let rare = (total / (files.len() as f32 + 1.0)).max(1.0).ln();
-        // What is everywhere says nothing, and costs the most.
+        // What is everywhere says nothing.
         if (files.len() as f32) < total / 5.0 {
-            for file in files.into_iter().filter_map(|file| index.file(file)) {
-                *scores.entry(file.path.to_owned()).or_default() += weight * rare / 8.0;
+            for file in files {
+                if let Some(score) = by_file.get_mut(file.0 as usize) {
+                    *score += weight * rare / 8.0;
+                }
             }
         }
     };
     let mut parts: BTreeSet<String> = BTreeSet::new();
     for name in sample(names) {
-        add(index.definitions(name)?, 2.0);
-        add(index.references(name)?, 1.0);
+        add(index.files_that_declare(name)?, 2.0);
+        add(index.files_that_use(name)?, 1.0);
         parts.extend(words(name));
     }
     for part in sample(parts) {
-        add(index.postings(&part)?.into_iter().map(|posting| posting.chunk).collect(), 0.5);
+        add(index.files_with(&part)?, 0.5);
+    }
+    for (file, score) in index.files().zip(by_file).filter(|(_, score)| *score > 0.0) {
+        scores.insert(file.path.to_owned(), score);
     }
     Ok(())
 }

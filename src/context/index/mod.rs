@@ -396,6 +396,43 @@ impl Index {
         Ok(found)
     }
 
+    /// The files in which a name is declared, by path.
+    pub fn files_that_declare(&self, name: &str) -> Result<Vec<FileId>, IndexError> {
+        self.files_of(|segment, found| segment.named(name, Named::Export, found))
+    }
+
+    /// The files in which a name is used, by path.
+    pub fn files_that_use(&self, name: &str) -> Result<Vec<FileId>, IndexError> {
+        self.files_of(|segment, found| segment.named(name, Named::Reference, found))
+    }
+
+    /// The files in which a word of [`words`] stands, by path.
+    pub fn files_with(&self, word: &str) -> Result<Vec<FileId>, IndexError> {
+        self.files_of(|segment, found| segment.postings(word, &mut |chunk, _| found(chunk)))
+    }
+
+    /// The files of the chunks that are found in each segment.
+    fn files_of(
+        &self,
+        find: impl Fn(&Segment, &mut dyn FnMut(u32)) -> Result<(), IndexError>,
+    ) -> Result<Vec<FileId>, IndexError> {
+        let mut files: Vec<FileId> = Vec::new();
+        for (segment, numbers) in self.segments.iter().zip(&self.numbers) {
+            find(segment, &mut |chunk| {
+                let file = segment.chunk(chunk).and_then(|row| numbers.get(row.file as usize));
+                // The chunks of a file follow each other.
+                if let Some(file) = file.filter(|file| (**file as usize) < self.files.len())
+                    && files.last() != Some(&FileId(*file))
+                {
+                    files.push(FileId(*file));
+                }
+            })?;
+        }
+        files.sort_unstable();
+        files.dedup();
+        Ok(files)
+    }
+
     /// The mean of [`Brief::words`] over all chunks but summaries; 0 without any.
     pub fn average_words(&self) -> f64 {
         let (mut words, mut count) = (0u64, 0u64);

@@ -180,6 +180,19 @@ fn an_index_knows_files_chunks_names_and_words() {
     assert_eq!(found(index.references("area")), ["README.md:1", "src/shape.rs:5", "tests/shape_test.py:3"]);
     assert_eq!(found(index.importers("crate::unit::Meter")), ["src/shape.rs:1"]);
     assert_eq!(found(index.definitions("nothing")), Vec::<String>::new());
+    for word in ["area", "length", "meter", "nothing"] {
+        let files = |chunks: Vec<ChunkId>| -> Vec<FileId> {
+            let mut files: Vec<FileId> =
+                chunks.into_iter().filter_map(|chunk| Some(index.brief(chunk)?.file)).collect();
+            files.dedup();
+            files
+        };
+        let standing = index.postings(word).expect("sound").into_iter().map(|posting| posting.chunk).collect();
+        assert_eq!(index.files_with(word).expect("sound"), files(standing), "{word}");
+        assert_eq!(index.files_that_use(word).expect("sound"), files(index.references(word).expect("sound")), "{word}");
+    }
+    assert_eq!(index.files_that_use("area").expect("sound").len(), 3);
+    assert_eq!(index.files_that_declare("Meter").expect("sound").len(), 1);
     let length: Vec<_> = index.postings("length").expect("sound").iter().map(|posting| posting.count).collect();
     assert_eq!(length, [1, 1, 2]);
     assert!(index.average_words() > 1.0);
@@ -222,6 +235,7 @@ fn only_what_is_not_known_is_read() {
     assert_eq!((changed.read, changed.known), (1, 5));
     agrees(&sample, &changed.index);
     assert_eq!(changed.index.definitions("Meter").expect("sound"), []);
+    assert_eq!(changed.index.files_that_declare("Meter").expect("sound"), []);
     assert_eq!(changed.index.definitions("Foot").expect("sound").len(), 1);
     // Who has the old one open goes on with it, and another worktree may want it still.
     assert_eq!(before.definitions("Meter").expect("sound").len(), 1);
