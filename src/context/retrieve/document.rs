@@ -140,8 +140,9 @@ impl Document {
     /// The document that was packed: the same words get the same numbers as if the text were read. `None` for other bytes.
     pub fn unpack(bytes: &[u8], vocabulary: &mut Vocabulary) -> Option<Self> {
         let mut reader = Reader(bytes);
-        let (mut names, mut counts, mut length) = (Vec::new(), Vec::new(), 0u32);
-        for _ in 0..reader.count()? {
+        let words = reader.count()?;
+        let (mut names, mut counts, mut length) = (Vec::with_capacity(words), Vec::with_capacity(words), 0u32);
+        for _ in 0..words {
             let word = vocabulary.word(reader.text()?);
             let count = reader.number()?;
             length = length.checked_add(count)?;

@@ -244,16 +244,16 @@ fn by_words(
             *in_files.slot(*word) += 1.0;
         }
     }
-    let mut parts: Vec<(Word, u32)> = Vec::new();
-    let mut words = vec![0.0f32; files.len()];
-    for (number, (file, factors)) in files.iter().zip(factors.iter_mut()).enumerate() {
+    let weigh = |parts: &mut Vec<(Word, u32)>, (file, before): &(&Candidate<'_>, FileFactors)| {
+        let mut factors = *before;
         let length = 1.0 - LENGTH_PART + LENGTH_PART * file.document.length() as f32 / average;
         let saturated = |count: u32| count as f32 * (SATURATION + 1.0) / (count as f32 + SATURATION * length);
         let mut sums = [0.0f32; ROLES];
         let mut rarest = [0.0f32; ROLES];
         for (word, count) in &file.document.counts {
-            for part in vocabulary.parts(*word).iter().filter(|part| query.parts.get(**part) > 0.0) {
-                parts.push((*part, *count));
+            if query.has_parts.get(*word) {
+                let weighty = vocabulary.parts(*word).iter().filter(|part| query.parts.get(**part) > 0.0);
+                parts.extend(weighty.map(|part| (*part, *count)));
             }
             let roles = query.roles.get(*word);
             if roles == 0 {
@@ -261,7 +261,7 @@ fn by_words(
             }
             let alone = 1.0 / in_files.get(*word).max(1.0);
             for role in (0..ROLES).filter(|role| roles >> role & 1 == 1) {
-                sums[role] += query.weights[role].get(word).copied().unwrap_or(0.0) * saturated(*count);
+                sums[role] += query.weights.get(*word)[role] * saturated(*count);
                 rarest[role] = rarest[role].max(alone);
             }
             if query.declared.contains(word) {
@@ -276,7 +276,6 @@ fn by_words(
         factors.enclosing = part(Role::Enclosing);
         [factors.rare_removed, factors.rare_added, factors.rare_changed, factors.rare_near, factors.rare_enclosing] =
             rarest;
-        words[number] = sums.iter().zip(ROLE_WEIGHTS).map(|(sum, weight)| sum * weight).sum();
         parts.sort_unstable();
         let of_part = |counts: &[(Word, u32)]| {
             let count = counts.iter().map(|(_, count)| count).sum();
@@ -285,6 +284,14 @@ fn by_words(
         let found: f32 = parts.chunk_by(|one, other| one.0 == other.0).map(of_part).sum();
         factors.parts = found / query.parts_total.max(1.0);
         parts.clear();
+        let words: f32 = sums.iter().zip(ROLE_WEIGHTS).map(|(sum, weight)| sum * weight).sum();
+        (factors, words)
+    };
+    let before: Vec<_> = files.iter().zip(factors.iter().copied()).collect();
+    let mut words = Vec::with_capacity(files.len());
+    for (own, (found, of_words)) in factors.iter_mut().zip(threads::each(&before, Vec::new, weigh)) {
+        *own = found;
+        words.push(of_words);
     }
     rank(factors, |number, _| words[number], |factors| &mut factors.words_first);
     rank(factors, |_, factors| factors.parts, |factors| &mut factors.parts_first);

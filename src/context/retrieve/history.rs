@@ -214,16 +214,33 @@ pub fn line_past(lines: u32, commits: &[Bearing<'_>]) -> Vec<LinePast> {
 /// From where lines are to where they were before a commit's hunks. Both are in order, so that it takes time by how many
 /// there are of the one and of the other. `touched` is told as of [`before`], with the number of the line.
 fn follow(places: &mut [i64], hunks: &[Hunk], mut touched: impl FnMut(usize, f32)) {
-    let (mut ahead, mut shift) = (hunks, 0);
-    for (line, place) in places.iter_mut().enumerate().filter(|(_, place)| **place > 0) {
+    let (mut ahead, mut shift, mut line) = (hunks, 0, 0);
+    while let Some(place) = places.get(line).copied() {
         while let [hunk, others @ ..] = ahead
-            && last_touched(hunk) < *place
+            && last_touched(hunk) < place
         {
             shift += i64::from(hunk.old_lines) - i64::from(hunk.new_lines);
             ahead = others;
         }
-        *place = before(*place, shift, ahead, |part| touched(line, part));
+        // Most lines are between hunks.
+        let next = ahead.first().map_or(i64::MAX, first_touched);
+        let apart = places[line..].iter().take_while(|place| **place < next).count();
+        for place in places[line..line + apart].iter_mut().filter(|place| **place > 0) {
+            *place += shift;
+        }
+        line += apart;
+        if apart == 0 {
+            if place > 0 {
+                places[line] = before(place, shift, ahead, |part| touched(line, part));
+            }
+            line += 1;
+        }
     }
+}
+
+/// The first line that [`before`] may say a hunk touched.
+fn first_touched(hunk: &Hunk) -> i64 {
+    i64::from(hunk.new_start) - 1
 }
 
 /// The last line that [`before`] may say a hunk touched.

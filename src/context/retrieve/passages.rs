@@ -130,6 +130,11 @@ impl Examples {
         near.truncate(MOST_LINES);
         Self { removed: Lines::of(removed, rarity), near: Lines::of(near, rarity) }
     }
+
+    /// Whether a line has a word.
+    fn have(&self, word: Word) -> bool {
+        self.removed.lists.get(word) != 0 || self.near.lists.get(word) != 0
+    }
 }
 
 /// Of each passage of a file, what speaks for it.
@@ -168,7 +173,8 @@ pub fn weigh(
                         *figure = figure.max(alone);
                     }
                 }
-                for part in vocabulary.parts(*word) {
+                let parts_of = if query.has_parts.get(*word) { vocabulary.parts(*word) } else { &[] };
+                for part in parts_of {
                     let weight = query.parts.get(*part);
                     if weight > 0.0 && !seen.contains(part) {
                         seen.push(*part);
@@ -179,11 +185,13 @@ pub fn weigh(
             factors.lines_removed += best[0];
             factors.lines_added += best[1];
             factors.lines_changed += best[2];
-            compared.read(document.line(line), rarity);
-            let likest = examples.removed.likest(&compared, &mut common);
-            factors.like_removed = factors.like_removed.max(likest);
-            factors.likes_removed += likest * likest;
-            factors.like_near = factors.like_near.max(examples.near.likest(&compared, &mut common));
+            if document.line(line).iter().any(|word| examples.have(*word)) {
+                compared.read(document.line(line), rarity);
+                let likest = examples.removed.likest(&compared, &mut common);
+                factors.like_removed = factors.like_removed.max(likest);
+                factors.likes_removed += likest * likest;
+                factors.like_near = factors.like_near.max(examples.near.likest(&compared, &mut common));
+            }
             if let Some(past) = past.get(line as usize) {
                 factors.past += past.changed;
                 factors.past_together += past.together;

@@ -154,8 +154,8 @@ pub struct Known<'a> {
 /// The words that are looked for.
 #[derive(Debug, Default)]
 pub struct Query {
-    /// By role: each word's weight.
-    pub weights: [HashMap<Word, f32>; ROLES],
+    /// Each word's weights, by role.
+    pub weights: ByWord<[f32; ROLES]>,
     /// By role: all weights together, at least 1.
     pub totals: [f32; ROLES],
     /// Each word once.
@@ -165,6 +165,8 @@ pub struct Query {
     /// Weights of the parts of the words, and of the words of the task's text.
     pub parts: ByWord<f32>,
     pub parts_total: f32,
+    /// Of each word that there is, whether one of its parts has a weight.
+    pub has_parts: ByWord<bool>,
     /// The names of the given files, as imports have them.
     pub stems: HashSet<Word>,
     /// Names that are declared in changed lines.
@@ -280,7 +282,7 @@ impl Query {
                 }
                 *roles |= 1 << role;
             }
-            self.weights[role] = weights.into_iter().collect();
+            weights.into_iter().for_each(|(word, weight)| self.weights.slot(word)[role] = weight);
         }
     }
 
@@ -306,6 +308,9 @@ impl Query {
         // Sums of floats depend on their order, that of a map is another each time.
         weights.sort_by(f32::total_cmp);
         self.parts_total = weights.iter().sum::<f32>().max(1.0);
+        for word in vocabulary.words() {
+            *self.has_parts.slot(word) = vocabulary.parts(word).iter().any(|part| self.parts.get(*part) > 0.0);
+        }
     }
 
     /// How much of the query stands in some words, by role; each word counts once.
@@ -320,7 +325,7 @@ impl Query {
             seen.push(word);
             for (role, sum) in found.iter_mut().enumerate() {
                 if roles >> role & 1 == 1 {
-                    *sum += self.weights[role].get(&word).copied().unwrap_or(0.0);
+                    *sum += self.weights.get(word)[role];
                 }
             }
         }

@@ -57,15 +57,21 @@ impl Vocabulary {
         let word = Word(self.names.intern(text));
         if word.0 as usize == self.places.len() {
             self.places.push(0..0);
-            let parts: Vec<Word> = match is_plain(text) {
-                true => vec![word],
-                false => parts(text).iter().map(|part| self.word(part)).collect(),
-            };
+            let mut parts: Vec<Word> = Vec::new();
+            match is_plain(text) {
+                true => parts.push(word),
+                false => each_part(text, |part| parts.push(self.word(part))),
+            }
             let start = self.parts.len() as u32;
             self.parts.extend(parts);
             self.places[word.0 as usize] = start..self.parts.len() as u32;
         }
         word
+    }
+
+    /// All that have been seen.
+    pub fn words(&self) -> impl Iterator<Item = Word> + use<> {
+        (0..self.places.len() as u32).map(Word)
     }
 
     /// An identifier that has been seen.
@@ -114,32 +120,41 @@ fn is_plain(identifier: &str) -> bool {
 /// The parts of `camelCase`, `PascalCase`, `HTTPServer` and `snake_case`, lower-cased.
 pub fn parts(identifier: &str) -> Vec<String> {
     let mut parts = Vec::new();
-    let mut part = String::new();
-    let mut before: Option<char> = None;
+    each_part(identifier, |part| parts.push(part.to_owned()));
+    parts
+}
+
+fn each_part(identifier: &str, mut tell: impl FnMut(&str)) {
+    let mut part = String::with_capacity(identifier.len());
+    let (mut before, mut is_none): (Option<char>, bool) = (None, true);
+    let mut tell_it = |part: &mut String| {
+        if !part.is_empty() {
+            tell(part);
+            part.clear();
+            is_none = false;
+        }
+    };
     let mut rest = identifier.chars().peekable();
     while let Some(c) = rest.next() {
         if c == '_' {
             before = None;
-        } else {
-            let begins = c.is_uppercase()
-                && before.is_some_and(|before| {
-                    !before.is_uppercase() || rest.peek().is_some_and(|next| next.is_lowercase())
-                });
-            if begins && !part.is_empty() {
-                parts.push(std::mem::take(&mut part));
-            }
-            part.extend(c.to_lowercase());
-            before = Some(c);
+            tell_it(&mut part);
+            continue;
         }
-        if before.is_none() && !part.is_empty() {
-            parts.push(std::mem::take(&mut part));
+        let begins = c.is_uppercase()
+            && before
+                .is_some_and(|before| !before.is_uppercase() || rest.peek().is_some_and(|next| next.is_lowercase()));
+        if begins {
+            tell_it(&mut part);
         }
+        match c.is_ascii() {
+            true => part.push(c.to_ascii_lowercase()),
+            false => part.extend(c.to_lowercase()),
+        }
+        before = Some(c);
     }
-    if !part.is_empty() {
-        parts.push(part);
+    tell_it(&mut part);
+    if is_none {
+        tell(&identifier.to_lowercase());
     }
-    if parts.is_empty() {
-        parts.push(identifier.to_lowercase());
-    }
-    parts
 }
