@@ -147,9 +147,12 @@ pub fn evaluate(
             continue;
         }
         let tokens = |text: &str| count(Encoding::O200kBase, text);
-        let told = |file: &SourceFile| {
-            let text = content(repo, &file.blob).ok().flatten().unwrap_or_default();
-            Told::plain(&file.document, &text, &tokens)
+        let told = |files: &[&SourceFile]| {
+            let told = files.iter().map(|file| {
+                let text = content(repo, &file.blob).ok().flatten().unwrap_or_default();
+                Told::plain(&file.document, &text, &tokens)
+            });
+            told.collect()
         };
         let named = HashSet::new();
         let (files, history, before) = (files.as_slice(), &known.history, before.as_slice());

@@ -122,6 +122,11 @@ impl Shelf {
         Some(bytes)
     }
 
+    /// Whether there is a record, if it can be read.
+    pub fn has(&self, key: Key) -> bool {
+        self.new.borrow().contains_key(&key) || self.places.contains_key(&key)
+    }
+
     /// Keeps a record, to be written by [`Shelf::close`] where there is a folder; none for which there is no room beside the other new ones.
     pub fn put(&self, key: Key, bytes: Vec<u8>) {
         let with_it = self.new_bytes.get() + bytes.len() as u64;
@@ -346,7 +351,12 @@ impl<'a> Reader<'a> {
     }
 
     pub fn numbers(&mut self) -> Option<Vec<u32>> {
-        (0..self.count()?).map(|_| self.number()).collect()
+        let count = self.count()?;
+        let mut numbers = Vec::with_capacity(count);
+        for _ in 0..count {
+            numbers.push(self.number()?);
+        }
+        Some(numbers)
     }
 }
 

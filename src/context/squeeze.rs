@@ -20,6 +20,13 @@ const KEPT: f32 = 0.48;
 /// Files of which nothing below [`KEPT`] has this score are not compressed, that is hardly ever sent: a probability of 0.02.
 const WORTH_SQUEEZING: f32 = 0.47;
 
+/// Lets another thread find out what can be taken away from files, where not all pieces of code will have room.
+pub fn expect(pieces: &[Piece], ranked: &[RankedFile], budget: u32, telling: &Telling<'_>) {
+    if pieces.iter().map(tokens).sum::<usize>() > budget as usize {
+        telling.expect_cuts(squeezable(pieces, ranked).iter().map(|one| one.file));
+    }
+}
+
 /// Packs, and while the budget is as good as used up and code is left out, compresses and packs again. `None` once it is
 /// cancelled.
 pub fn packed(

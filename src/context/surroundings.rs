@@ -25,17 +25,16 @@ use super::remarks::{Declared, tell_coverage, tell_last_change, untested, untest
 use super::rest::{Shown, looked_at, rests};
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, Task};
-use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::words::Word;
 use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, reweigh};
 use super::score;
 use super::secret_files::is_secret_file;
 use super::skeleton::{Documents, skeleton};
-use super::squeeze::packed;
+use super::squeeze::{self, packed};
 use super::task_text::task_text;
 use super::telling::{Place, Telling};
-use super::tokens;
+use super::tokens::Memo;
 use super::units::{most_tokens, units};
 use super::worth::{Worth, Worths};
 use crate::domain::text::one_line;
@@ -150,7 +149,9 @@ fn put_together(
     let Question { tree, history, task, front, documents_told, budget, encoding, options, folder, index, .. } =
         question;
     let (context_lines, meaning, cancelled) = (question.context_lines, question.meaning, question.cancelled);
-    let count: Count<'_> = &|text| tokens::count(encoding, text);
+    // What is packed again has most of its text in common with what was.
+    let memo = Memo::new(encoding);
+    let count: Count<'_> = &|text| memo.count(text);
     let (task, passed_over) = task.leading();
     let changed: Vec<&str> = task.paths().chain(passed_over.iter().map(String::as_str)).collect();
     let listing = repo.listing(tree)?;
@@ -160,7 +161,9 @@ fn put_together(
     let given = || task.given.iter().filter(|given| options.file_filter(&given.path).is_none());
     let tells_rests = task.focus.is_empty() && options.kinds.is_empty();
     if tells_rests {
-        telling.expect(&looked_at(given()).into_iter().filter_map(place).collect::<Vec<_>>());
+        let looked_at: Vec<Place> = looked_at(given()).into_iter().filter_map(place).collect();
+        telling.expect(&looked_at);
+        telling.expect_texts(&looked_at);
     }
     let known = Known::read(repo, history, HISTORY, folder, cancelled)?;
     if cancelled() {
@@ -196,10 +199,7 @@ fn put_together(
     let others = library.read(repo, others.collect(), &mut own);
     drop(own);
     mentions.declared(&mut named, &files, &library.vocabulary);
-    let told = |file: &SourceFile| match cancelled() {
-        true => Told::plain(&file.document, "", &str::len),
-        false => telling.told(file),
-    };
+    let told = |files: &[&SourceFile]| telling.all_told(files, cancelled);
     let paths = named.paths().collect();
     let filtered: RefCell<BTreeMap<Filter, u32>> = RefCell::default();
     let wanted = |path: &str| {
@@ -234,39 +234,6 @@ fn put_together(
         None => {}
     }
     let mut filtered = filtered.into_inner();
-    let mut all = front;
-    let mut shown = Shown::Around(context_lines.unwrap_or(0));
-    if !task.text.is_empty() {
-        let text = task_text(&task.text, budget / TASK_PART, count);
-        if context_lines.is_none() {
-            shown = Shown::of_text(&text);
-        }
-        all.push(piece(SectionKind::Task, Need::Must, text, "the task"));
-    }
-    let reports = Reports::find(repo, &listing.entries, folder);
-    let changed_paths = task.given.iter().map(|given| given.path.as_str()).collect();
-    let covered = reports.of(repo, &tree_files, &changed_paths, cancelled);
-    let untested = covered.map(|covered| untested(&task, telling, &blobs, &covered, cancelled)).unwrap_or_default();
-    all.extend(untested_piece(&untested, budget / UNTESTED_PART, count));
-    let most = MAX_FOCUS.min(budget / FOCUS_PART);
-    let places = focus_pieces(&task.focus, &[files.as_slice(), &others].concat(), telling, most, count);
-    let is_missing = |focus: &&Focus| !places.iter().any(|piece| piece.path == focus.path);
-    notes.extend(task.focus.iter().filter(is_missing).map(|focus| {
-        format!(
-            "nothing of {} is in focus: no text that may be shown is in the tree by this path",
-            one_line(&focus.path)
-        )
-    }));
-    let in_focus: Vec<(String, LineRange)> =
-        places.iter().filter_map(|piece| Some((piece.path.clone(), piece.lines?))).collect();
-    all.extend(places);
-    if tells_rests {
-        all.extend(rests(given(), &shown, (&files, telling), MAX_FOCUS.min(budget / FOCUS_PART), count));
-    }
-    let mut documents = house_documents(&listing);
-    sift(&mut documents, &mut filtered, |_| (!options.documentation).then_some(Filter::Documents));
-    let documents = Documents { all: &documents, loaded: documents_told };
-    all.extend(skeleton(&tree_files, documents, &changed, budget, count));
     // Of the others nothing is sent.
     let may_be_sent =
         |file: &&RankedFile| score::of(file.probability) >= score::LEAST || named.files.contains(&file.path);
@@ -300,6 +267,40 @@ fn put_together(
     sift(&mut declarations, &mut filtered, |piece| options.kind_filter(piece.kind));
     code.extend(declarations);
     types(&mut code, &ranked);
+    squeeze::expect(&code, &ranked, budget, telling);
+    let mut all = front;
+    let mut shown = Shown::Around(context_lines.unwrap_or(0));
+    if !task.text.is_empty() {
+        let text = task_text(&task.text, budget / TASK_PART, count);
+        if context_lines.is_none() {
+            shown = Shown::of_text(&text);
+        }
+        all.push(piece(SectionKind::Task, Need::Must, text, "the task"));
+    }
+    let reports = Reports::find(repo, &listing.entries, folder);
+    let changed_paths = task.given.iter().map(|given| given.path.as_str()).collect();
+    let covered = reports.of(repo, &tree_files, &changed_paths, cancelled);
+    let untested = covered.map(|covered| untested(&task, telling, &blobs, &covered, cancelled)).unwrap_or_default();
+    all.extend(untested_piece(&untested, budget / UNTESTED_PART, count));
+    let most = MAX_FOCUS.min(budget / FOCUS_PART);
+    let places = focus_pieces(&task.focus, &[files.as_slice(), &others].concat(), telling, most, count);
+    let is_missing = |focus: &&Focus| !places.iter().any(|piece| piece.path == focus.path);
+    notes.extend(task.focus.iter().filter(is_missing).map(|focus| {
+        format!(
+            "nothing of {} is in focus: no text that may be shown is in the tree by this path",
+            one_line(&focus.path)
+        )
+    }));
+    let in_focus: Vec<(String, LineRange)> =
+        places.iter().filter_map(|piece| Some((piece.path.clone(), piece.lines?))).collect();
+    all.extend(places);
+    if tells_rests {
+        all.extend(rests(given(), &shown, (&files, telling), MAX_FOCUS.min(budget / FOCUS_PART), count));
+    }
+    let mut documents = house_documents(&listing);
+    sift(&mut documents, &mut filtered, |_| (!options.documentation).then_some(Filter::Documents));
+    let documents = Documents { all: &documents, loaded: documents_told };
+    all.extend(skeleton(&tree_files, documents, &changed, budget, count));
     // A file of which nobody wants anything is not told in short either.
     let left: HashSet<&str> = code.iter().map(|piece| piece.path.as_str()).collect();
     let is_wanted =

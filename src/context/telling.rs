@@ -9,7 +9,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::slice;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use super::chunk::{ChunkKind, Declaration, Syntax, syntax};
 use super::compress::{Cuts, Strength};
@@ -22,7 +21,7 @@ use super::retrieve::told::{Texts, Told};
 use super::retrieve::{RankedFile, SourceFile};
 use super::shelf::{Key, Reader, Shelf, Writer};
 use super::text::{Text, visible};
-use super::threads;
+use super::threads::{self, Begun};
 use super::tokens::count;
 use crate::domain::{Encoding, LineRange};
 use crate::git::Repo;
@@ -46,14 +45,30 @@ pub struct Telling<'a> {
     kept: Shelf,
     index: Option<&'a Index>,
     read: RefCell<HashMap<Place, Syntax>>,
-    /// What another thread finds out meanwhile.
-    expected: Cell<Option<Expected>>,
+    /// What another thread finds out meanwhile: what files say, their masked texts, and what can be taken away from them.
+    expected: Cell<Option<ToFind<Unmasked, Syntax>>>,
+    expected_texts: Cell<Option<Begun<(), Unmasked, Text>>>,
+    /// Of texts that were expected.
+    masked: RefCell<HashMap<Place, Text>>,
+    expected_cuts: Cell<Option<ToFind<ToCut, Cuts>>>,
 }
 
-/// Files, and what they say.
-struct Expected {
-    places: Vec<Place>,
-    found: JoinHandle<Vec<Found<Syntax>>>,
+/// A file and its text.
+type Unmasked = (Place, String);
+
+/// What another thread finds out of files.
+type ToFind<T, F> = Begun<Parsers, T, Found<F>>;
+
+/// A file of which something can be taken away: what it is kept by, its path, and its text.
+type ToCut = (Key, String, Arc<str>);
+
+/// What is known of a file before it is told.
+enum Known {
+    Told(Told),
+    Text(String),
+    /// Its text, and how another thread has masked it.
+    Masked(String, Text),
+    Nothing,
 }
 
 /// What was found out, and whether it is all that there is: a thread may have failed.
@@ -63,16 +78,13 @@ impl<'a> Telling<'a> {
     /// With what is kept in a folder.
     pub fn open(repo: &'a Repo, encoding: Encoding, folder: Option<&Path>) -> Self {
         let kept = Shelf::open(folder, "texts", MOST_KEPT);
-        Self { repo, encoding, kept, index: None, read: RefCell::default(), expected: Cell::default() }
+        let (read, expected, expected_texts, masked, expected_cuts) = Default::default();
+        Self { repo, encoding, kept, index: None, read, expected, expected_texts, masked, expected_cuts }
     }
 
     /// What files declare and import is told by an index where it has them.
     pub fn with_index(self, index: Option<&'a Index>) -> Self {
         Self { index, ..self }
-    }
-
-    fn count(&self, text: &str) -> usize {
-        count(self.encoding, text)
     }
 
     /// What belongs to a file besides `more`. Masks depend on the path.
@@ -84,21 +96,70 @@ impl<'a> Telling<'a> {
 
     /// A file as it is sent.
     pub fn told(&self, file: &SourceFile) -> Told {
-        let key = self.key(&file.path, &file.blob, &[]);
-        if let Some(told) = self.kept.get(key).and_then(|bytes| unpack_told(&bytes)) {
-            return told;
+        self.all_told(&[file], &|| false).pop().unwrap_or_default()
+    }
+
+    /// Files as they are sent, worked on by several threads; without their texts once it is cancelled.
+    pub fn all_told(&self, files: &[&SourceFile], cancelled: &dyn Fn() -> bool) -> Vec<Told> {
+        let encoding = self.encoding;
+        let count = |text: &str| count(encoding, text);
+        let mut all = Vec::with_capacity(files.len());
+        for batch in files.chunks(AT_ONCE) {
+            let is_over = cancelled();
+            let known = batch.iter().map(|file| {
+                let key = self.key(&file.path, &file.blob, &[]);
+                let known = match self.kept.get(key).and_then(|bytes| unpack_told(&bytes)) {
+                    Some(told) => Known::Told(told),
+                    None if is_over => Known::Nothing,
+                    None => self.text(file),
+                };
+                (*file, key, known)
+            });
+            let known: Vec<_> = known.collect();
+            let tell = |(): &mut (), (file, _, known): &(&SourceFile, Key, Known)| match known {
+                Known::Told(told) => told.clone(),
+                Known::Text(text) => told(file, text, &masked_text(&file.path, text), &count),
+                Known::Masked(text, masked) => told(file, text, masked, &count),
+                Known::Nothing => Told::plain(&file.document, "", &count),
+            };
+            for (told, (_, key, known)) in threads::each(&known, || (), tell).into_iter().zip(&known) {
+                if matches!(known, Known::Text(_) | Known::Masked(..)) {
+                    self.kept.put(*key, pack_told(&told));
+                }
+                all.push(told);
+            }
         }
-        let Ok(Some(text)) = content(self.repo, &file.blob) else {
-            return Told::plain(&file.document, "", &|text| self.count(text));
-        };
-        let masked = Text::new(&file.path, text.as_bytes(), Mask::On);
-        let said = |first, last| {
-            let lines = (first..=last).flat_map(|number| [visible(masked.line(number)), "\n".into()]);
-            lines.collect::<String>()
-        };
-        let told = Told::masked(&file.document, &text, &said, &|text| self.count(text));
-        self.kept.put(key, pack_told(&told));
-        told
+        all
+    }
+
+    fn text(&self, file: &SourceFile) -> Known {
+        let place = (file.path.clone(), file.blob.clone());
+        if let Some(expected) = self.expected_texts.take() {
+            match expected.things().iter().any(|(expected, _)| *expected == place) {
+                true => {
+                    let places: Vec<Place> = expected.things().iter().map(|(place, _)| place.clone()).collect();
+                    self.masked.borrow_mut().extend(places.into_iter().zip(expected.finish().unwrap_or_default()));
+                }
+                false => self.expected_texts.set(Some(expected)),
+            }
+        }
+        match (content(self.repo, &file.blob).ok().flatten(), self.masked.borrow_mut().remove(&place)) {
+            (Some(text), Some(masked)) => Known::Masked(text, masked),
+            (Some(text), None) => Known::Text(text),
+            (None, _) => Known::Nothing,
+        }
+    }
+
+    /// Lets another thread mask files that will be told, while this one does something else.
+    pub fn expect_texts(&self, places: &[Place]) {
+        let is_new = |(path, blob): &&Place| !self.kept.has(self.key(path, blob, &[]));
+        let places: Vec<Place> = places.iter().filter(is_new).cloned().collect();
+        let texts = self.texts(&places).into_iter().map(|(_, text)| text);
+        let unknown: Vec<Unmasked> = places.iter().cloned().zip(texts).collect();
+        if !unknown.is_empty() {
+            let find = |(): &mut (), ((path, _), text): &Unmasked| masked_text(path, text);
+            self.expected_texts.set(Begun::new("masks", unknown, || (), find));
+        }
     }
 
     /// What a file declares, by its syntax tree; no name holds a secret.
@@ -134,7 +195,7 @@ impl<'a> Telling<'a> {
     pub fn prepare(&self, places: &[Place], cancelled: &dyn Fn() -> bool) {
         let unknown = self.unknown(places);
         if let Some(expected) = self.expected.take() {
-            match unknown.iter().any(|place| expected.places.contains(place)) {
+            match expected.things().iter().any(|(place, _)| unknown.contains(place)) {
                 true => self.take_over(expected),
                 false => self.expected.set(Some(expected)),
             }
@@ -156,14 +217,39 @@ impl<'a> Telling<'a> {
         if places.is_empty() {
             return;
         }
-        let texts = self.texts(&places);
-        let find = move || {
-            let mut parsers = Parsers::default();
-            texts.iter().map(|(path, text)| read(&mut parsers, path, text)).collect()
-        };
+        let texts: Vec<_> = self.texts(&places).into_iter().map(|(_, text)| text).collect();
+        let find = |parsers: &mut Parsers, ((path, _), text): &Unmasked| read(parsers, path, text);
         // Without a thread they are found out when they are asked for.
-        let found = thread::Builder::new().name("syntax".to_owned()).spawn(find);
-        self.expected.set(found.ok().map(|found| Expected { places, found }));
+        self.expected.set(Begun::new("syntax", places.into_iter().zip(texts).collect(), Parsers::default, find));
+    }
+
+    /// Lets another thread find out what can be taken away from files, while this one does something else.
+    pub fn expect_cuts<'b>(&self, files: impl Iterator<Item = &'b RankedFile>) {
+        let to_cut = |file: &RankedFile| (self.cuts_key(file), file.path.clone(), Arc::clone(&file.told.texts.all));
+        let unknown: Vec<ToCut> = files.map(to_cut).filter(|(key, ..)| !self.kept.has(*key)).collect();
+        if !unknown.is_empty() {
+            let find = |parsers: &mut Parsers, (_, path, text): &ToCut| cuts(parsers, path, text);
+            self.expected_cuts.set(Begun::new("cuts", unknown, Parsers::default, find));
+        }
+    }
+
+    fn take_over_cuts(&self, expected: ToFind<ToCut, Cuts>) {
+        let keys: Vec<Key> = expected.things().iter().map(|(key, ..)| *key).collect();
+        for (key, found) in keys.into_iter().zip(expected.finish().unwrap_or_default()) {
+            self.keep_cuts(key, &found);
+        }
+    }
+
+    fn keep_cuts(&self, key: Key, (cuts, is_sound): &Found<Cuts>) {
+        if *is_sound {
+            let mut writer = Writer::default();
+            cuts.write(&mut writer);
+            self.kept.put(key, writer.finish());
+        }
+    }
+
+    fn cuts_key(&self, file: &RankedFile) -> Key {
+        self.key(&file.path, &file.blob, &["cuts"])
     }
 
     /// Those of some files of which is not known what they say, each once.
@@ -201,10 +287,9 @@ impl<'a> Telling<'a> {
     }
 
     /// A fault in the thread is everybody's: who asks again finds it as well.
-    fn take_over(&self, Expected { places, found }: Expected) {
-        if let Ok(found) = found.join() {
-            self.keep(&places, found);
-        }
+    fn take_over(&self, expected: ToFind<Unmasked, Syntax>) {
+        let places: Vec<Place> = expected.things().iter().map(|(place, _)| place.clone()).collect();
+        self.keep(&places, expected.finish().unwrap_or_default());
     }
 
     fn keep(&self, places: &[Place], found: Vec<Found<Syntax>>) {
@@ -221,28 +306,29 @@ impl<'a> Telling<'a> {
     /// Functions on needed lines keep their bodies.
     pub fn compressed(&self, files: &[Asked<'_>], strength: Strength, cancelled: &dyn Fn() -> bool) -> Vec<Texts> {
         let encoding = self.encoding;
+        if let Some(expected) = self.expected_cuts.take() {
+            self.take_over_cuts(expected);
+        }
         let mut found = Vec::with_capacity(files.len());
         for batch in files.chunks(AT_ONCE) {
             if cancelled() {
                 break;
             }
             let kept = |key: Key| self.kept.get(key).and_then(|bytes| Cuts::read(&mut Reader(&bytes)));
-            let keyed = batch.iter().map(|asked| (asked, self.key(&asked.0.path, &asked.0.blob, &["cuts"])));
+            let keyed = batch.iter().map(|asked| (asked, self.cuts_key(asked.0)));
             let keyed: Vec<_> = keyed.map(|(asked, key)| (asked, key, kept(key))).collect();
             let shorten = |parsers: &mut Parsers, ((file, needed), _, kept): &(&Asked<'_>, Key, Option<Cuts>)| {
                 let text = &file.told.texts.all;
                 let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
-                let new = kept.is_none().then(|| cuts(parsers, file));
+                let new = kept.is_none().then(|| cuts(parsers, &file.path, text));
                 let known = kept.as_ref().or(new.as_ref().map(|(cuts, _)| cuts));
                 let taken = |cuts: &Cuts| cuts.taken_from((parsers, &file.path, text), strength, &is_needed);
                 let shorter = known.map_or_else(|| text.to_string(), taken);
                 (in_passages(&shorter, file, &|text| count(encoding, text)), new)
             };
             for ((_, key, _), (texts, new)) in keyed.iter().zip(threads::each(&keyed, Parsers::default, shorten)) {
-                if let Some((cuts, true)) = new {
-                    let mut writer = Writer::default();
-                    cuts.write(&mut writer);
-                    self.kept.put(*key, writer.finish());
+                if let Some(new) = new {
+                    self.keep_cuts(*key, &new);
                 }
                 found.push(texts);
             }
@@ -252,11 +338,27 @@ impl<'a> Telling<'a> {
 
     /// Keeps what was found out for the next question.
     pub fn close(self) {
-        if let Some(expected) = self.expected.take().filter(|expected| expected.found.is_finished()) {
+        if let Some(expected) = self.expected.take().filter(Begun::is_finished) {
             self.take_over(expected);
+        }
+        if let Some(expected) = self.expected_cuts.take().filter(Begun::is_finished) {
+            self.take_over_cuts(expected);
         }
         self.kept.close();
     }
+}
+
+/// A file's text as it is sent.
+fn told(file: &SourceFile, text: &str, masked: &Text, count: &dyn Fn(&str) -> usize) -> Told {
+    let said = |first, last| {
+        let lines = (first..=last).flat_map(|number| [visible(masked.line(number)), "\n".into()]);
+        lines.collect::<String>()
+    };
+    Told::masked(&file.document, text, &said, count)
+}
+
+fn masked_text(path: &str, text: &str) -> Text {
+    Text::new(path, text.as_bytes(), Mask::On)
 }
 
 fn read(parsers: &mut Parsers, path: &str, text: &str) -> Found<Syntax> {
@@ -285,22 +387,22 @@ fn masked(found: Syntax) -> Syntax {
 type Asked<'a> = (&'a RankedFile, &'a [LineRange]);
 
 /// What can be taken away from a file's text.
-fn cuts(parsers: &mut Parsers, file: &RankedFile) -> Found<Cuts> {
-    let cuts = Cuts::of(parsers, &file.path, &file.told.texts.all);
-    (cuts, !parsers.has_failed())
+fn cuts(parsers: &mut Parsers, path: &str, text: &str) -> Found<Cuts> {
+    (Cuts::of(parsers, path, text), !parsers.has_failed())
 }
 
-/// A file's text, of as many lines as its own, by its passages.
+/// A file's text, of as many lines as its own, by its passages; those that are as they were have been counted.
 fn in_passages(text: &str, file: &RankedFile, count: &dyn Fn(&str) -> usize) -> Texts {
-    let mut rest = text;
-    let passages = file.document.passages.iter().map(|place| {
+    let (mut rest, before) = (text, &file.told.texts);
+    let passages = file.document.passages.iter().enumerate().map(|(number, place)| {
         let line_ends = memchr::memchr_iter(b'\n', rest.as_bytes());
         let end = line_ends.map(|at| at + 1).nth((place.end - place.start).saturating_sub(1) as usize);
         let (passage, after) = rest.split_at(end.unwrap_or(rest.len()));
         rest = after;
-        passage
+        let known = before.tokens.get(number).filter(|_| passage == before.get(number));
+        (passage, known.copied().unwrap_or_else(|| count(passage) as u32))
     });
-    Texts::of(passages, count)
+    Texts::counted(passages)
 }
 
 fn pack_texts(writer: &mut Writer, texts: &Texts) {
@@ -393,16 +495,24 @@ mod tests {
             passages: Vec::new(),
         };
         let short = |mut parsers: Parsers| {
-            let (cuts, is_kept) = cuts(&mut parsers, &file);
+            let (cuts, is_kept) = cuts(&mut parsers, "a.rs", TEXT);
             (cuts.taken_from((&mut parsers, "a.rs", TEXT), Strength::Light, &|_, _| false), is_kept)
         };
         assert_eq!(short(Parsers::without_a_thread()), (TEXT.to_owned(), false));
         let (text, is_sound) = short(Parsers::default());
         assert!(!text.contains("Why") && is_sound);
+        let beside = Telling::open(&repo, Encoding::O200kBase, None);
+        beside.expect_cuts(std::iter::once(&file));
+        assert_eq!(*beside.compressed(&[(&file, &[])], Strength::Light, &|| false)[0].all, text);
+        assert!(beside.kept.has(beside.cuts_key(&file)), "by whichever thread");
         for is_known in [false, true] {
             let telling = open();
-            let key = telling.key("a.rs", &file.blob, &["cuts"]);
-            assert_eq!(telling.kept.get(key).is_some(), is_known, "what can be taken away is found out once");
+            let key = telling.cuts_key(&file);
+            assert_eq!(
+                (telling.kept.has(key), telling.kept.get(key).is_some()),
+                (is_known, is_known),
+                "what can be taken away is found out once"
+            );
             let texts = telling.compressed(&[(&file, &[])], Strength::Light, &|| false);
             assert!(texts.len() == 1 && &*texts[0].all == text.as_str());
             telling.close();

@@ -6,6 +6,7 @@
 
 mod counter;
 mod join;
+mod memo;
 mod pieces;
 mod sorts;
 mod starts;
@@ -18,6 +19,7 @@ use pieces::Rules;
 
 use super::bound;
 
+pub use self::memo::Memo;
 pub use crate::domain::Encoding;
 
 /// What counts by an encoding; for an approximate one, what does by `o200k_base`. Built when first used.
@@ -36,7 +38,11 @@ fn counter(encoding: Encoding) -> &'static Counter {
 /// The number of tokens: exact, or rounded up where the encoding is approximate. What looks like a special token is
 /// counted as the text that it is.
 pub fn count(encoding: Encoding, text: &str) -> usize {
-    let counted = counter(encoding).count(text);
+    approximate(encoding, counter(encoding).count(text))
+}
+
+/// What is said of so many exact tokens.
+fn approximate(encoding: Encoding, counted: usize) -> usize {
     match encoding {
         Encoding::O200kBase | Encoding::Cl100kBase => counted,
         Encoding::Approximate { percent } => (counted * percent as usize).div_ceil(100),

@@ -56,8 +56,8 @@ pub struct Sources<'a> {
     pub history: &'a History,
     /// The history's commits that the searched tree has behind it, the newest first.
     pub before: &'a [usize],
-    /// What is told of a file; asked for those that lead.
-    pub told: &'a dyn Fn(&SourceFile) -> Told,
+    /// What is told of files; asked for those that lead.
+    pub told: &'a dyn Fn(&[&SourceFile]) -> Vec<Told>,
     /// Files that are ranked wherever they stand, by path; as many as lead at most.
     pub named: &'a HashSet<&'a str>,
     /// Whether a file may be among those that lead, by path; asked for the best first, once.
@@ -136,7 +136,7 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
     imports::importing(&candidates, &numbers, &paths, sources.imports, &mut evidence.factors);
     let of_leading: Vec<FileFactors> = leading.iter().map(|(number, _)| evidence.factors[*number]).collect();
     let probabilities = probabilities(&of_leading, weights);
-    let told: Vec<Told> = leading.iter().map(|(number, _)| (sources.told)(&sources.files[*number])).collect();
+    let told = (sources.told)(&leading.iter().map(|(number, _)| &sources.files[*number]).collect::<Vec<_>>());
     let words = &*vocabulary;
     let weigh = |(number, told): &(usize, &Told)| {
         let document = &sources.files[*number].document;

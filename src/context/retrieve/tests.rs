@@ -38,7 +38,9 @@ fn ranked(files: &[(&str, &str)], history: &History, task: &Task) -> Vec<RankedF
         })
         .collect();
     let before: Vec<usize> = (0..history.commits.len()).collect();
-    let told = |file: &SourceFile| Told::plain(&file.document, texts[file.path.as_str()], &|text: &str| text.len() / 4);
+    let plain =
+        |file: &SourceFile| Told::plain(&file.document, texts[file.path.as_str()], &|text: &str| text.len() / 4);
+    let told = |files: &[&SourceFile]| files.iter().map(|file| plain(file)).collect();
     let sources = Sources {
         files: &files,
         history,

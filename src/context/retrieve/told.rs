@@ -20,11 +20,16 @@ pub struct Texts {
 
 impl Texts {
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>, count: &dyn Fn(&str) -> usize) -> Self {
+        Self::counted(texts.map(|text| (text, count(text) as u32)))
+    }
+
+    /// Of texts and their tokens.
+    pub fn counted<'a>(texts: impl Iterator<Item = (&'a str, u32)>) -> Self {
         let (mut all, mut ends, mut tokens) = (String::new(), Vec::new(), Vec::new());
-        for text in texts {
+        for (text, count) in texts {
             all.push_str(text);
             ends.push(all.len() as u32);
-            tokens.push(count(text) as u32);
+            tokens.push(count);
         }
         Self { all: all.into(), ends, tokens }
     }

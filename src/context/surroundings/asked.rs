@@ -3,6 +3,7 @@
 use super::*;
 use crate::context::pack::Section;
 use crate::context::retrieve::unified::parse;
+use crate::context::tokens::count;
 
 /// A repository with one commit.
 struct Sample {
@@ -196,10 +197,10 @@ fn a_part_of_a_function_says_so_within_the_budget() {
     for budget in (400..2_400).step_by(100) {
         let packed = sample.asked(focus("price.rs", 1), budget, Options::default(), Vec::new());
         assert!(packed.total_tokens <= budget, "{} of {budget}", packed.total_tokens);
-        assert_eq!(packed.total_tokens as usize, tokens::count(Encoding::O200kBase, &packed.text()));
+        assert_eq!(packed.total_tokens as usize, count(Encoding::O200kBase, &packed.text()));
         assert_eq!(packed.budget, budget);
         for section in &packed.sections {
-            assert_eq!(section.tokens as usize, tokens::count(Encoding::O200kBase, &section.text));
+            assert_eq!(section.tokens as usize, count(Encoding::O200kBase, &section.text));
             let Some(lines) = section.lines.filter(|_| section.path.starts_with("walk")) else { continue };
             let (place, name) =
                 (format!("{}:{}-{}", section.path, lines.start, lines.end), &section.path[..section.path.len() - 3]);
