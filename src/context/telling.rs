@@ -470,6 +470,39 @@ mod tests {
     const TEXT: &str = "fn walk() {\n    // Why.\n    step();\n}\n";
 
     #[test]
+    fn a_file_is_told_the_same_whichever_thread_masks_it_and_not_at_all_once_nobody_waits() {
+        let (folder, kept) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        let mut vocabulary = Vocabulary::default();
+        let mut file = |number: usize| {
+            let secret = concat!("q7Rt2Yp9", "Lk4Wn6Zc8");
+            let text = format!("{TEXT}// {number}\nconst DB_PASSWORD: &str =\n    \"{secret}\";\n");
+            SourceFile {
+                path: format!("{number}.rs"),
+                blob: git.blob(text.as_bytes()).expect("a blob").to_string(),
+                document: Arc::new(Document::read(&text, &mut vocabulary)),
+            }
+        };
+        let files: Vec<SourceFile> = (0..AT_ONCE + 4).map(&mut file).collect();
+        let all: Vec<&SourceFile> = files.iter().collect();
+        let telling = || Telling::open(&repo, Encoding::O200kBase, Some(kept.path()));
+        assert!(telling().all_told(&all, &|| true).iter().all(|told| told.texts.all.is_empty()));
+        let alone: Vec<Told> = files.iter().map(|file| telling().told(file)).collect();
+        let beside = telling();
+        // The last one is of a file that nobody asks for.
+        let place = |file: &SourceFile| (file.path.clone(), file.blob.clone());
+        beside.expect_texts(
+            &files[..3].iter().map(place).chain([("x.rs".to_owned(), "0".repeat(40))]).collect::<Vec<_>>(),
+        );
+        assert_eq!(beside.all_told(&all, &|| false), alone);
+        beside.close();
+        assert_eq!(telling().all_told(&all, &|| true), alone, "what is kept costs no time");
+        let is_masked = |told: &Told| told.texts.all.contains("«secret»") && !told.texts.all.contains("q7Rt2Yp9");
+        assert!(alone.iter().all(is_masked), "{}", alone[0].texts.all);
+    }
+
+    #[test]
     fn what_failed_is_not_kept() {
         let (folder, kept) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let git = git2::Repository::init_bare(folder.path()).expect("a repository");
