@@ -48,8 +48,8 @@ pub struct Telling<'a> {
     /// What another thread finds out meanwhile: what files say, their masked texts, and what can be taken away from them.
     expected: Cell<Option<ToFind<Unmasked, Syntax>>>,
     expected_texts: Cell<Option<Begun<(), Unmasked, Text>>>,
-    /// Of texts that were expected.
-    masked: RefCell<HashMap<Place, Text>>,
+    /// Texts that were expected, and masked.
+    masked: RefCell<HashMap<Place, (String, Text)>>,
     expected_cuts: Cell<Option<ToFind<ToCut, Cuts>>>,
 }
 
@@ -137,25 +137,23 @@ impl<'a> Telling<'a> {
         if let Some(expected) = self.expected_texts.take() {
             match expected.things().iter().any(|(expected, _)| *expected == place) {
                 true => {
-                    let places: Vec<Place> = expected.things().iter().map(|(place, _)| place.clone()).collect();
-                    self.masked.borrow_mut().extend(places.into_iter().zip(expected.finish().unwrap_or_default()));
+                    let texts = expected.things().to_vec().into_iter().zip(expected.finish().unwrap_or_default());
+                    self.masked.borrow_mut().extend(texts.map(|((place, text), masked)| (place, (text, masked))));
                 }
                 false => self.expected_texts.set(Some(expected)),
             }
         }
-        match (content(self.repo, &file.blob).ok().flatten(), self.masked.borrow_mut().remove(&place)) {
-            (Some(text), Some(masked)) => Known::Masked(text, masked),
-            (Some(text), None) => Known::Text(text),
-            (None, _) => Known::Nothing,
+        match self.masked.borrow_mut().remove(&place) {
+            Some((text, masked)) => Known::Masked(text, masked),
+            None => content(self.repo, &file.blob).ok().flatten().map_or(Known::Nothing, Known::Text),
         }
     }
 
     /// Lets another thread mask files that will be told, while this one does something else.
     pub fn expect_texts(&self, places: &[Place]) {
         let is_new = |(path, blob): &&Place| !self.kept.has(self.key(path, blob, &[]));
-        let places: Vec<Place> = places.iter().filter(is_new).cloned().collect();
-        let texts = self.texts(&places).into_iter().map(|(_, text)| text);
-        let unknown: Vec<Unmasked> = places.iter().cloned().zip(texts).collect();
+        let text = |place: &Place| Some((place.clone(), content(self.repo, &place.1).ok().flatten()?));
+        let unknown: Vec<Unmasked> = places.iter().filter(is_new).filter_map(text).collect();
         if !unknown.is_empty() {
             let find = |(): &mut (), ((path, _), text): &Unmasked| masked_text(path, text);
             self.expected_texts.set(Begun::new("masks", unknown, || (), find));
@@ -204,9 +202,7 @@ impl<'a> Telling<'a> {
             if cancelled() {
                 return;
             }
-            let texts = self.texts(places);
-            let find = |parsers: &mut Parsers, (path, text): &(String, String)| read(parsers, path, text);
-            let found = threads::each(&texts, Parsers::default, find);
+            let found = threads::each(&self.texts(places), Parsers::default, read);
             self.keep(places, found);
         }
     }
@@ -217,10 +213,8 @@ impl<'a> Telling<'a> {
         if places.is_empty() {
             return;
         }
-        let texts: Vec<_> = self.texts(&places).into_iter().map(|(_, text)| text).collect();
-        let find = |parsers: &mut Parsers, ((path, _), text): &Unmasked| read(parsers, path, text);
         // Without a thread they are found out when they are asked for.
-        self.expected.set(Begun::new("syntax", places.into_iter().zip(texts).collect(), Parsers::default, find));
+        self.expected.set(Begun::new("syntax", self.texts(&places), Parsers::default, read));
     }
 
     /// Lets another thread find out what can be taken away from files, while this one does something else.
@@ -280,9 +274,9 @@ impl<'a> Telling<'a> {
         self.key(path, blob, &["syntax"])
     }
 
-    /// The paths and texts of files.
-    fn texts(&self, places: &[Place]) -> Vec<(String, String)> {
-        let text = |(path, blob): &Place| (path.clone(), content(self.repo, blob).ok().flatten().unwrap_or_default());
+    /// Files with their texts; empty ones of those that are not to be had.
+    fn texts(&self, places: &[Place]) -> Vec<Unmasked> {
+        let text = |place: &Place| (place.clone(), content(self.repo, &place.1).ok().flatten().unwrap_or_default());
         places.iter().map(text).collect()
     }
 
@@ -361,7 +355,7 @@ fn masked_text(path: &str, text: &str) -> Text {
     Text::new(path, text.as_bytes(), Mask::On)
 }
 
-fn read(parsers: &mut Parsers, path: &str, text: &str) -> Found<Syntax> {
+fn read(parsers: &mut Parsers, ((path, _), text): &Unmasked) -> Found<Syntax> {
     let found = masked(syntax(parsers, path, text));
     (found, !parsers.has_failed())
 }
@@ -513,7 +507,7 @@ mod tests {
         for (parsers, is_found) in [(Parsers::without_a_thread(), false), (Parsers::default(), true)] {
             let telling = open();
             let mut parsers = parsers;
-            telling.keep(std::slice::from_ref(&place), vec![read(&mut parsers, "a.rs", TEXT)]);
+            telling.keep(std::slice::from_ref(&place), vec![read(&mut parsers, &(place.clone(), TEXT.to_owned()))]);
             telling.close();
             assert_eq!(open().unknown(std::slice::from_ref(&place)).is_empty(), is_found);
         }

@@ -17,17 +17,9 @@ pub fn each<S, T: Sync, R: Send>(
     find: impl Fn(&mut S, &T) -> R + Sync,
 ) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    let work = || {
-        let (mut own, mut found) = (start(), Vec::new());
-        while let at = next.fetch_add(1, Ordering::Relaxed)
-            && let Some(thing) = things.get(at)
-        {
-            found.push((at, find(&mut own, thing)));
-        }
-        found
-    };
+    let work = || work_on(things, &next, &start, &find);
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let mut found = thread::scope(|scope| {
+    let found = thread::scope(|scope| {
         let others = 1..things.len().min(cores).min(MOST);
         // Where no thread is to be had, this one does it all.
         let others: Vec<_> = others.map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
@@ -37,6 +29,26 @@ pub fn each<S, T: Sync, R: Send>(
         }
         found
     });
+    in_order(found)
+}
+
+/// Takes the next thing until there is none.
+fn work_on<S, T, R>(
+    things: &[T],
+    next: &AtomicUsize,
+    start: &impl Fn() -> S,
+    find: &impl Fn(&mut S, &T) -> R,
+) -> Vec<(usize, R)> {
+    let (mut own, mut found) = (start(), Vec::new());
+    while let at = next.fetch_add(1, Ordering::Relaxed)
+        && let Some(thing) = things.get(at)
+    {
+        found.push((at, find(&mut own, thing)));
+    }
+    found
+}
+
+fn in_order<R>(mut found: Vec<(usize, R)>) -> Vec<R> {
     found.sort_unstable_by_key(|(at, _)| *at);
     found.into_iter().map(|(_, found)| found).collect()
 }
@@ -55,15 +67,8 @@ struct Work<S, T, R> {
 }
 
 impl<S, T, R> Work<S, T, R> {
-    /// Takes the next thing until there is none.
     fn on(&self) -> Vec<(usize, R)> {
-        let (mut own, mut found) = ((self.start)(), Vec::new());
-        while let at = self.next.fetch_add(1, Ordering::Relaxed)
-            && let Some(thing) = self.things.get(at)
-        {
-            found.push((at, (self.find)(&mut own, thing)));
-        }
-        found
+        work_on(&self.things, &self.next, &self.start, &self.find)
     }
 }
 
@@ -84,8 +89,7 @@ impl<S: 'static, T: Send + Sync + 'static, R: Send + 'static> Begun<S, T, R> {
     pub fn finish(mut self) -> Option<Vec<R>> {
         let mut found = self.work.on();
         found.extend(self.thread.take()?.join().ok()?);
-        found.sort_unstable_by_key(|(at, _)| *at);
-        Some(found.into_iter().map(|(_, found)| found).collect())
+        Some(in_order(found))
     }
 
     pub fn is_finished(&self) -> bool {

@@ -419,13 +419,9 @@ impl Index {
         let mut files: Vec<FileId> = Vec::new();
         for (segment, numbers) in self.segments.iter().zip(&self.numbers) {
             find(segment, &mut |chunk| {
-                let file = segment.chunk(chunk).and_then(|row| numbers.get(row.file as usize));
+                let file = segment.chunk(chunk).and_then(|row| numbers.get(row.file as usize).copied());
                 // The chunks of a file follow each other.
-                if let Some(file) = file.filter(|file| (**file as usize) < self.files.len())
-                    && files.last() != Some(&FileId(*file))
-                {
-                    files.push(FileId(*file));
-                }
+                files.extend(file.filter(|file| *file != NONE).map(FileId).filter(|file| files.last() != Some(file)));
             })?;
         }
         files.sort_unstable();

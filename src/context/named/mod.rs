@@ -114,9 +114,9 @@ impl<'a> Mentions<'a> {
         let known: HashSet<&str> = tree.iter().map(|file| file.path.as_str()).collect();
         for mention in &self.names {
             let files = |name: &str| -> Result<BTreeSet<&str>, IndexError> {
-                let chunks = index.definitions(name)?.into_iter();
-                let files = chunks.filter_map(|chunk| index.file(index.brief(chunk)?.file)).map(|file| file.path);
-                Ok(files.filter(|path| known.contains(path)).collect())
+                let files = index.files_that_declare(name)?.into_iter();
+                let paths = files.filter_map(|file| Some(index.file(file)?.path));
+                Ok(paths.filter(|path| known.contains(path)).collect())
             };
             match files(mention.name).and_then(|named| Ok((named, files(mention.owner)?))) {
                 Ok((files, owners)) if is_whole => {

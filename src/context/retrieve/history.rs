@@ -222,25 +222,24 @@ fn follow(places: &mut [i64], hunks: &[Hunk], mut touched: impl FnMut(usize, f32
             shift += i64::from(hunk.old_lines) - i64::from(hunk.new_lines);
             ahead = others;
         }
-        // Most lines are between hunks.
         let next = ahead.first().map_or(i64::MAX, first_touched);
+        if place >= next {
+            places[line] = before(place, shift, ahead, |part| touched(line, part));
+            line += 1;
+            continue;
+        }
+        // Most lines are between hunks.
         let apart = places[line..].iter().take_while(|place| **place < next).count();
         for place in places[line..line + apart].iter_mut().filter(|place| **place > 0) {
             *place += shift;
         }
         line += apart;
-        if apart == 0 {
-            if place > 0 {
-                places[line] = before(place, shift, ahead, |part| touched(line, part));
-            }
-            line += 1;
-        }
     }
 }
 
 /// The first line that [`before`] may say a hunk touched.
 fn first_touched(hunk: &Hunk) -> i64 {
-    i64::from(hunk.new_start) - 1
+    (i64::from(hunk.new_start) - 1).max(1)
 }
 
 /// The last line that [`before`] may say a hunk touched.

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use crate::context::chunk::ChunkKind;
-use crate::context::index::{ChunkId, File, FileId, Index, IndexError, words};
+use crate::context::index::{File, FileId, Index, IndexError, words};
 use crate::git::Entry;
 
 /// The files that may have something, as an index knows them.
@@ -31,7 +31,7 @@ impl<'a> Sieve<'a> {
             return None;
         }
         let found = |word: &String| -> Result<HashSet<FileId>, IndexError> {
-            Ok(files(index, index.postings(word)?.into_iter().map(|posting| posting.chunk)))
+            Ok(index.files_with(word)?.into_iter().collect())
         };
         let found: Result<Vec<HashSet<FileId>>, IndexError> = wanted.iter().map(found).collect();
         let files = usable(found)?.into_iter().reduce(|all, more| all.intersection(&more).copied().collect())?;
@@ -48,11 +48,11 @@ impl<'a> Sieve<'a> {
         if !is_plain {
             return None;
         }
-        let found = index.definitions(name).and_then(|mut found| {
-            found.extend(index.references(name)?);
+        let found = index.files_that_declare(name).and_then(|mut found| {
+            found.extend(index.files_that_use(name)?);
             Ok(found)
         });
-        Some(Self { index, files: files(index, usable(found)?.into_iter()), looked_for: LookedFor::Name })
+        Some(Self { index, files: usable(found)?.into_iter().collect(), looked_for: LookedFor::Name })
     }
 
     /// Whether a file has to be read.
@@ -67,10 +67,6 @@ impl<'a> Sieve<'a> {
         let kinds = self.index.chunks_of(file.id).filter_map(|chunk| Some(self.index.brief(chunk)?.kind));
         kinds.into_iter().any(|kind| !matches!(kind, ChunkKind::Window | ChunkKind::Config))
     }
-}
-
-fn files(index: &Index, chunks: impl Iterator<Item = ChunkId>) -> HashSet<FileId> {
-    chunks.filter_map(|chunk| Some(index.brief(chunk)?.file)).collect()
 }
 
 /// A damaged index is none; whoever refreshes it next rebuilds it.

@@ -80,8 +80,11 @@ fn quotes_one(text: &str) -> bool {
         for (at, byte) in bytes.iter().enumerate().skip(start + 1) {
             if *byte == quote {
                 ends += 1;
-                let quoted = text.get(start + 1..at).map(|quoted| quoted.trim_matches(['"', '\'', '`', '#']));
-                if ends > MOST_ENDS || quoted.is_none_or(|quoted| secrets::may_be_one(quoted, configuration())) {
+                let may_be_one = |quoted: &str| secrets::may_be_one(quoted, configuration());
+                let quoted = text.get(start + 1..at).unwrap_or_default();
+                // Of signs beside quotes nobody knows here whether they are a part of these.
+                let within = quoted.trim_matches(['"', '\'', '`', '#']);
+                if ends > MOST_ENDS || may_be_one(quoted) || may_be_one(within) {
                     return true;
                 }
             } else if secrets::IN_NO_SECRET.contains(&char::from(*byte)) {
@@ -119,9 +122,12 @@ pub fn named(text: &str, values: Values) -> Vec<(Range<usize>, &'static str)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use rstest::rstest;
 
     use super::*;
+    use crate::provider::builtin::Builtin;
+    use crate::provider::builtin::source::Parsers;
 
     const RANDOM: &str = concat!("q7Rt2Yp9", "Lk4Wn6Zc8Vb3Xs");
 
@@ -148,5 +154,39 @@ mod tests {
     fn what_may_hold_a_secret_is_parsed(#[case] text: &str, #[case] expected: bool) {
         let text = text.replace("@@", RANDOM);
         assert_eq!(is_worth_parsing(&text), expected, "{text}");
+    }
+
+    /// How languages give a name a value, or an address a password; `@@` is the value.
+    const GIVEN: [(&str, &str); 14] = [
+        ("a.py", "db_password = (\n    \"@@\"\n)\n"),
+        ("a.py", "f(apiKey='@@')\n"),
+        ("a.py", "t = {'secret': \"\"\"@@\"\"\"}\n"),
+        ("a.rs", "const AUTH_TOKEN: &str = r##\"@@\"##;\n"),
+        ("a.rs", "fn f() { let token: &str =\n // why\n \"@@\"; }\n"),
+        ("a.js", "const a = { 'access-token': `@@` };\n"),
+        ("a.ts", "class A { private apiKey: string = '@@' }\n"),
+        ("a.go", "package a\n\ntype A struct { Password string `json:\"a\" default:\"@@\"` }\n"),
+        ("a.java", "class A { String pwd = \"@@\"; }\n"),
+        ("a.cs", "class A { string secret = @\"@@\"; }\n"),
+        ("a.c", "char *token = \"@@\";\n"),
+        ("a.sh", "export DB_PASSWORD='@@'\n"),
+        ("a.php", "<?php $dbPassword = '@@';\n"),
+        ("a.py", "url = \"postgres://admin:@@@db.acme.io/x\"\n"),
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_a_syntax_tree_hides_is_worth_parsing(
+            value in prop_oneof!["[a-zA-Z0-9]{6,24}", "[!-~]{6,24}", r#"[a-z0-9#'"`\\\\]{6,16}"#],
+            given in 0..GIVEN.len(),
+        ) {
+            let (path, code) = GIVEN[given];
+            let text = code.replace("@@", &value);
+            let hidden = Builtin::default().hidden(&mut Parsers::default(), path, text.as_bytes());
+            let is_told = hidden.sorts().any(|(_, sort)| matches!(sort, "a secret" | "a password in an address"));
+            prop_assert!(!is_told || is_worth_parsing(&text), "{}", text);
+        }
     }
 }
