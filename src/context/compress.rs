@@ -39,10 +39,10 @@ pub struct Cuts {
     bodies: Vec<Body>,
     /// Rows, from 0, of texts in quotes that have several: the white space around them is a part of them.
     quoted: Vec<(u32, u32)>,
-    /// Whether there is a syntax tree without errors; without one nothing is taken away.
-    has_tree: bool,
-    /// Whether the text still parses without all of it.
+    /// Whether the text parses without errors, and still does without comments and white space; and without bodies as well.
+    /// A grammar may see more in white space and comments than anybody expects.
     is_sound: bool,
+    is_sound_without_bodies: bool,
 }
 
 /// The body of a function, on which lines from 1 that one is.
@@ -69,40 +69,39 @@ impl Cut {
 }
 
 impl Cuts {
-    /// Nothing of a text that has no syntax tree, or one with errors.
-    pub fn of(parsers: &mut Parsers, path: &str, text: &str) -> Self {
+    /// Nothing of a text that has no syntax tree, or one with errors; no bodies where nobody asks for them.
+    pub fn of(parsers: &mut Parsers, path: &str, text: &str, with_bodies: bool) -> Self {
         let Some(language) = Language::detect(path, text.as_bytes()) else { return Self::default() };
         let mut cuts = match parsers.parse(path, language, text.as_bytes()) {
             Ok(source) if !has_errors(&source) => Self {
                 comments: comments(&source),
-                bodies: bodies(&source),
+                bodies: if with_bodies { bodies(&source) } else { Vec::new() },
                 quoted: quoted(&source),
-                has_tree: true,
-                is_sound: false,
+                ..Self::default()
             },
             _ => return Self::default(),
         };
-        let least = cuts.without_them(text, language, Strength::Strong, &|_, _| false);
-        cuts.is_sound = still_parses(parsers, path, language, &least);
+        let mut is_sound = |strength| {
+            let least = cuts.without_them(text, language, strength, &|_, _| false);
+            still_parses(parsers, path, language, &least)
+        };
+        let of_all = is_sound(Strength::Medium);
+        let without_bodies = of_all && with_bodies && is_sound(Strength::Strong);
+        (cuts.is_sound, cuts.is_sound_without_bodies) = (of_all, without_bodies);
         cuts
     }
 
-    /// The text of the file with less in it. `is_needed` says of a range of lines, from 1, whether its functions keep their
-    /// bodies. A grammar may see more in white space and comments than anybody expects: then the text stays as it was.
+    /// The text of the file with less in it, or as it was where it would not parse. `is_needed` says of a range of lines,
+    /// from 1, whether its functions keep their bodies.
     pub fn taken_from(
         &self,
-        (parsers, path, text): (&mut Parsers, &str, &str),
+        (path, text): (&str, &str),
         strength: Strength,
         is_needed: &dyn Fn(u32, u32) -> bool,
     ) -> String {
-        let language = Language::detect(path, text.as_bytes()).filter(|_| self.has_tree);
-        let Some(language) = language else { return text.to_owned() };
-        let shorter = self.without_them(text, language, strength, is_needed);
-        let is_sound = match strength {
-            Strength::Strong => self.is_sound,
-            _ => still_parses(parsers, path, language, &shorter),
-        };
-        if is_sound { shorter } else { text.to_owned() }
+        let is_sound = if strength == Strength::Strong { self.is_sound_without_bodies } else { self.is_sound };
+        let language = Language::detect(path, text.as_bytes()).filter(|_| is_sound);
+        language.map_or_else(|| text.to_owned(), |language| self.without_them(text, language, strength, is_needed))
     }
 
     fn without_them(
@@ -149,7 +148,7 @@ impl Cuts {
         writer.words(&self.comments.iter().flat_map(comment).collect::<Vec<_>>());
         writer.words(&self.bodies.iter().flat_map(body).collect::<Vec<_>>());
         writer.words(&self.quoted.iter().flat_map(|(start, end)| [*start, *end]).collect::<Vec<_>>());
-        writer.bytes(&[self.has_tree, self.is_sound].map(u8::from));
+        writer.bytes(&[self.is_sound, self.is_sound_without_bodies].map(u8::from));
     }
 
     /// Nothing where it was not written by [`Self::write`].
@@ -163,8 +162,8 @@ impl Cuts {
         };
         let bodies = reader.words()?.as_chunks().0.iter().map(|words| body(*words)).collect::<Option<_>>()?;
         let quoted = reader.words()?.as_chunks().0.iter().map(|[start, end]| (*start, *end)).collect();
-        let [has_tree, is_sound] = <[u8; 2]>::try_from(reader.bytes()?).ok()?.map(|byte| byte != 0);
-        Some(Self { comments, bodies, quoted, has_tree, is_sound })
+        let [is_sound, is_sound_without_bodies] = <[u8; 2]>::try_from(reader.bytes()?).ok()?.map(|byte| byte != 0);
+        Some(Self { comments, bodies, quoted, is_sound, is_sound_without_bodies })
     }
 }
 
@@ -333,11 +332,11 @@ mod tests {
 
     fn compressed(path: &str, text: &str, strength: Strength) -> String {
         let mut parsers = Parsers::default();
-        let cuts = Cuts::of(&mut parsers, path, text);
+        let cuts = Cuts::of(&mut parsers, path, text, strength == Strength::Strong);
         let mut writer = Writer::default();
         cuts.write(&mut writer);
         assert_eq!(Cuts::read(&mut Reader(&writer.finish())).as_ref(), Some(&cuts));
-        cuts.taken_from((&mut parsers, path, text), strength, &|_, _| false)
+        cuts.taken_from((path, text), strength, &|_, _| false)
     }
 
     #[rstest]
@@ -417,8 +416,7 @@ mod tests {
     fn where_there_was_no_tree_nothing_is_taken_away_that_parses_by_chance() {
         let text = "class A:\n    x = 1\n";
         for strength in Strength::ALL {
-            let of_file = (&mut Parsers::default(), "a.py", text);
-            assert_eq!(Cuts::default().taken_from(of_file, *strength, &|_, _| false), text, "{strength:?}");
+            assert_eq!(Cuts::default().taken_from(("a.py", text), *strength, &|_, _| false), text, "{strength:?}");
         }
     }
 

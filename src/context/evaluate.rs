@@ -20,6 +20,7 @@ use std::sync::Arc;
 use super::chunk::syntax;
 use super::house_documents::house_documents;
 use super::imports::Tree;
+use super::just_in_time;
 use super::library::{Library, Own, code_of, content};
 use super::pack::{Because, Need, Packed, Piece, Section, SectionKind, pack, pack_unless};
 use super::past::Known;
@@ -35,7 +36,6 @@ use super::squeeze::packed;
 use super::surroundings::{HISTORY, is_likely, pieces};
 use super::telling::Telling;
 use super::tokens::{Encoding, count};
-use super::units::most_tokens;
 use crate::domain::LineRange;
 use crate::git::{GitError, PastChange, PastKind, Repo};
 use crate::provider::builtin::source::Parsers;
@@ -174,17 +174,20 @@ pub fn evaluate(
             Sources { files, history, before, told: &told, named: &named, wanted: &|_| true, imports: &imports };
         let sent_whole = pack(&whole_files(repo, &case.task, files, &imports), u32::MAX, &tokens);
         let diff_tokens = tokens(&diff(repo, &case.task, files)) as f64;
-        let declared = |path: &str| {
+        let syntax = |path: &str| {
             let at = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok();
-            at.and_then(|at| files.get(at)).map(|file| telling.declarations(path, &file.blob)).unwrap_or_default()
+            at.and_then(|at| files.get(at)).map(|file| telling.syntax(path, &file.blob)).unwrap_or_default()
         };
+        let declared = |path: &str| syntax(path).declared;
         let documents = house_documents(&listing);
         let given: Vec<&str> = case.task.paths().collect();
         // As in a review: what is told of the tree in any case takes its part of the budget.
         let sent = |ranked: &[RankedFile], weights: &Weights, budget: u32| {
             let documents = Documents { all: &documents, loaded: &[] };
             let mut all = skeleton(&tree_files, documents, &given, budget, &tokens);
-            all.extend(pieces(ranked, weights, &declared, most_tokens(budget)).into_iter().filter(is_likely));
+            let mut code = pieces(ranked, weights, &syntax);
+            just_in_time::mark(&mut code, ranked);
+            all.extend(code.into_iter().filter(is_likely));
             let pack = |all: &[Piece]| {
                 with_parts(&|room| pack_unless(&|| false, all, room, &tokens), &declared, (budget, &tokens))
             };

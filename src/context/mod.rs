@@ -18,6 +18,7 @@ pub mod house_rules;
 mod imports;
 pub mod index;
 mod interner;
+mod just_in_time;
 mod library;
 mod links;
 pub mod mask;

@@ -11,17 +11,19 @@ use std::sync::{Arc, LazyLock};
 use ignore::gitignore::Gitignore;
 
 use super::candidates::{Chosen, choose};
+use super::chunk::{MOST_TOKENS, Syntax};
 use super::covered::Reports;
 use super::focus::{focus_pieces, is_sent};
 use super::house_documents::house_documents;
 use super::imports::Tree;
 use super::index::{Index, Reach};
+use super::just_in_time;
 use super::library::{Library, Own, code_of};
 use super::meaning::Meaning;
 use super::named::{self, Mentions};
 use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack_unless};
 use super::past::Known;
-use super::remarks::{Declared, tell_coverage, tell_last_change, untested, untested_piece, with_parts};
+use super::remarks::{tell_coverage, tell_last_change, untested, untested_piece, with_parts};
 use super::rest::{Shown, looked_at, rests};
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, Task};
@@ -35,7 +37,7 @@ use super::squeeze::{self, packed};
 use super::task_text::task_text;
 use super::telling::{Place, Telling};
 use super::tokens::Memo;
-use super::units::{most_tokens, units};
+use super::units::units;
 use super::worth::{Worth, Worths};
 use crate::domain::text::one_line;
 use crate::domain::{Encoding, LineRange};
@@ -48,6 +50,8 @@ pub const HISTORY: usize = 3_000;
 /// an eighth of the budget; so may what is marked of a file that the task names.
 const MAX_FOCUS: u32 = 2_000;
 const FOCUS_PART: u32 = 8;
+/// Of a declaration that the task names and that is more than a quarter of it, or no chunk, the head is told.
+const NAMED_PART: u32 = 4;
 /// The changed functions that no test reaches may take a sixteenth of it.
 const UNTESTED_PART: u32 = 16;
 /// The task's text may take a quarter of the budget: it is known to whoever asks.
@@ -243,8 +247,8 @@ fn put_together(
     if cancelled() {
         return Ok(None);
     }
-    let declared = |path: &str| sent.get(path).map(|(path, blob)| telling.declarations(path, blob)).unwrap_or_default();
-    let mut code = pieces(&ranked, weights, &declared, most_tokens(budget));
+    let syntax = |path: &str| sent.get(path).map(|(path, blob)| telling.syntax(path, blob)).unwrap_or_default();
+    let mut code = pieces(&ranked, weights, &syntax);
     sift(&mut code, &mut filtered, |piece| options.kind_filter(piece.kind));
     certain(&mut code);
     named::mark_files(&mut code, &named, MAX_FOCUS.min(budget / FOCUS_PART));
@@ -259,7 +263,7 @@ fn put_together(
         vocabulary: &library.vocabulary,
         weights,
         because_of: &because_of,
-        most: most_tokens(budget),
+        most: MOST_TOKENS.min(budget / NAMED_PART),
         count,
         cancelled,
     };
@@ -267,6 +271,7 @@ fn put_together(
     sift(&mut declarations, &mut filtered, |piece| options.kind_filter(piece.kind));
     code.extend(declarations);
     types(&mut code, &ranked);
+    just_in_time::mark(&mut code, &ranked);
     squeeze::expect(&code, &ranked, budget, telling);
     let mut all = front;
     let mut shown = Shown::Around(context_lines.unwrap_or(0));
@@ -380,16 +385,16 @@ fn summary(file: &RankedFile, library: &Library) -> Piece {
     piece
 }
 
-/// The code of ranked files as pieces: declarations whole where they are of `most` tokens at most, passages between them.
-pub fn pieces(ranked: &[RankedFile], weights: &Weights, declared: Declared<'_>, most: u32) -> Vec<Piece> {
-    let mut pieces = Vec::with_capacity(ranked.iter().map(|file| file.passages.len()).sum());
+/// The code of ranked files as pieces, a chunk each.
+pub fn pieces(ranked: &[RankedFile], weights: &Weights, syntax: &dyn Fn(&str) -> Syntax) -> Vec<Piece> {
+    let mut pieces = Vec::new();
     for file in ranked {
         let because = because(&file.factors, weights);
         // A file's passages have few reasons.
         let mut reasons: HashMap<&str, Arc<Because>> = HashMap::new();
         let worths = Worths::of(file, weights);
         let (texts, places, is_test) = (&file.told.texts, &file.document.passages, is_test_path(&file.path));
-        for unit in units(places, &texts.tokens, texts, &declared(&file.path), most) {
+        for unit in units(&syntax(&file.path), file.document.lines()) {
             let Some(Worth { strongest, part, worth, first }) = worths.of_lines(unit.lines) else { continue };
             let Some(passage) = file.passages.get(strongest) else { continue };
             let reason = passage_reason(&passage.factors, weights);

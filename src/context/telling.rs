@@ -10,12 +10,13 @@ use std::path::Path;
 use std::slice;
 use std::sync::Arc;
 
-use super::chunk::{ChunkKind, Declaration, Syntax, syntax};
+use super::chunk::{ChunkKind, Declaration, Extent, Syntax, syntax};
 use super::compress::{Cuts, Strength};
 use super::imports::Tree;
 use super::index::Index;
 use super::library::content;
 use super::mask::Mask;
+use super::pack::Said;
 use super::retrieve::document::Document;
 use super::retrieve::told::{Texts, Told};
 use super::retrieve::{RankedFile, SourceFile};
@@ -30,7 +31,7 @@ use crate::provider::builtin::source::Parsers;
 /// Bytes of kept texts: those of a few thousand files, each in up to four strengths.
 const MOST_KEPT: u64 = 96 << 20;
 /// To be raised with any change of masks, of what is compressed how, and of what a record holds.
-const VERSION: &str = "6";
+const VERSION: &str = "8";
 
 /// So many files are worked on before it is looked whether anybody waits.
 const AT_ONCE: usize = 16;
@@ -59,8 +60,8 @@ type Unmasked = (Place, String);
 /// What another thread finds out of files.
 type ToFind<T, F> = Begun<Parsers, T, Found<F>>;
 
-/// A file of which something can be taken away: what it is kept by, its path, and its text.
-type ToCut = (Key, String, Arc<str>);
+/// A file of which something can be taken away: what it is kept by, its path, its text, and whether bodies are asked for.
+type ToCut = (Key, String, Arc<str>, bool);
 
 /// What is known of a file before it is told.
 enum Known {
@@ -182,7 +183,8 @@ impl<'a> Telling<'a> {
         paths.iter().map(of).collect()
     }
 
-    fn syntax(&self, path: &str, blob: &str) -> Syntax {
+    /// What a file says; no name holds a secret.
+    pub fn syntax(&self, path: &str, blob: &str) -> Syntax {
         let place = (path.to_owned(), blob.to_owned());
         self.prepare(slice::from_ref(&place), &|| false);
         self.read.borrow().get(&place).cloned().unwrap_or_default()
@@ -218,11 +220,14 @@ impl<'a> Telling<'a> {
     }
 
     /// Lets another thread find out what can be taken away from files, while this one does something else.
-    pub fn expect_cuts<'b>(&self, files: impl Iterator<Item = &'b RankedFile>) {
-        let to_cut = |file: &RankedFile| (self.cuts_key(file), file.path.clone(), Arc::clone(&file.told.texts.all));
+    pub fn expect_cuts<'b>(&self, files: impl Iterator<Item = &'b ToShorten<'b>>) {
+        let to_cut = |asked: &ToShorten<'_>| {
+            let file = asked.file;
+            (self.cuts_key(asked), file.path.clone(), Arc::clone(&file.told.texts.all), asked.takes_bodies())
+        };
         let unknown: Vec<ToCut> = files.map(to_cut).filter(|(key, ..)| !self.kept.has(*key)).collect();
         if !unknown.is_empty() {
-            let find = |parsers: &mut Parsers, (_, path, text): &ToCut| cuts(parsers, path, text);
+            let find = |parsers: &mut Parsers, (_, path, text, bodies): &ToCut| cuts(parsers, path, text, *bodies);
             self.expected_cuts.set(Begun::new("cuts", unknown, Parsers::default, find));
         }
     }
@@ -242,8 +247,9 @@ impl<'a> Telling<'a> {
         }
     }
 
-    fn cuts_key(&self, file: &RankedFile) -> Key {
-        self.key(&file.path, &file.blob, &["cuts"])
+    fn cuts_key(&self, asked: &ToShorten<'_>) -> Key {
+        let what = if asked.takes_bodies() { "cuts, bodies" } else { "cuts" };
+        self.key(&asked.file.path, &asked.file.blob, &[what])
     }
 
     /// Those of some files of which is not known what they say, each once.
@@ -296,9 +302,9 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// The passages of files, each compressed as a whole, on several threads; of some of them once it is cancelled.
-    /// Functions on needed lines keep their bodies.
-    pub fn compressed(&self, files: &[Asked<'_>], strength: Strength, cancelled: &dyn Fn() -> bool) -> Vec<Texts> {
+    /// Parts of files in less text, each file compressed as a whole, on several threads: of each part its text and its
+    /// tokens, nothing of one that stays as it is. Of some of the files once it is cancelled.
+    pub fn shortened(&self, files: &[ToShorten<'_>], cancelled: &dyn Fn() -> bool) -> Vec<Vec<Option<(Said, u32)>>> {
         let encoding = self.encoding;
         if let Some(expected) = self.expected_cuts.take() {
             self.take_over_cuts(expected);
@@ -309,22 +315,20 @@ impl<'a> Telling<'a> {
                 break;
             }
             let kept = |key: Key| self.kept.get(key).and_then(|bytes| Cuts::read(&mut Reader(&bytes)));
-            let keyed = batch.iter().map(|asked| (asked, self.cuts_key(asked.0)));
+            let keyed = batch.iter().map(|asked| (asked, self.cuts_key(asked)));
             let keyed: Vec<_> = keyed.map(|(asked, key)| (asked, key, kept(key))).collect();
-            let shorten = |parsers: &mut Parsers, ((file, needed), _, kept): &(&Asked<'_>, Key, Option<Cuts>)| {
-                let text = &file.told.texts.all;
-                let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
-                let new = kept.is_none().then(|| cuts(parsers, &file.path, text));
+            let shorten = |parsers: &mut Parsers, (asked, _, kept): &(&ToShorten<'_>, Key, Option<Cuts>)| {
+                let (file, bodies) = (asked.file, asked.takes_bodies());
+                let new = kept.is_none().then(|| cuts(parsers, &file.path, &file.told.texts.all, bodies));
                 let known = kept.as_ref().or(new.as_ref().map(|(cuts, _)| cuts));
-                let taken = |cuts: &Cuts| cuts.taken_from((parsers, &file.path, text), strength, &is_needed);
-                let shorter = known.map_or_else(|| text.to_string(), taken);
-                (in_passages(&shorter, file, &|text| count(encoding, text)), new)
+                let count = |text: &str| count(encoding, text) as u32;
+                (known.map_or_else(Vec::new, |cuts| asked.shortened(cuts, &count)), new)
             };
-            for ((_, key, _), (texts, new)) in keyed.iter().zip(threads::each(&keyed, Parsers::default, shorten)) {
+            for ((_, key, _), (parts, new)) in keyed.iter().zip(threads::each(&keyed, Parsers::default, shorten)) {
                 if let Some(new) = new {
                     self.keep_cuts(*key, &new);
                 }
-                found.push(texts);
+                found.push(parts);
             }
         }
         found
@@ -372,31 +376,50 @@ fn masked(found: Syntax) -> Syntax {
     let declaration =
         |one: &Declaration| Declaration { name: masked(&one.name), scope: masked(&one.scope), ..one.clone() };
     Syntax {
+        chunks: found.chunks,
         declared: found.declared.iter().map(declaration).collect(),
         imports: found.imports.iter().map(masked).collect(),
     }
 }
 
-/// A file to be compressed, and lines that are needed.
-type Asked<'a> = (&'a RankedFile, &'a [LineRange]);
-
-/// What can be taken away from a file's text.
-fn cuts(parsers: &mut Parsers, path: &str, text: &str) -> Found<Cuts> {
-    (Cuts::of(parsers, path, text), !parsers.has_failed())
+/// What is to be shorter of a file.
+pub struct ToShorten<'a> {
+    pub file: &'a RankedFile,
+    /// Lines, and how much is taken away from them.
+    pub parts: Vec<(LineRange, Strength)>,
+    /// Functions on these lines keep their bodies.
+    pub needed: Vec<LineRange>,
 }
 
-/// A file's text, of as many lines as its own, by its passages; those that are as they were have been counted.
-fn in_passages(text: &str, file: &RankedFile, count: &dyn Fn(&str) -> usize) -> Texts {
-    let (mut rest, before) = (text, &file.told.texts);
-    let passages = file.document.passages.iter().enumerate().map(|(number, place)| {
-        let line_ends = memchr::memchr_iter(b'\n', rest.as_bytes());
-        let end = line_ends.map(|at| at + 1).nth((place.end - place.start).saturating_sub(1) as usize);
-        let (passage, after) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = after;
-        let known = before.tokens.get(number).filter(|_| passage == before.get(number));
-        (passage, known.copied().unwrap_or_else(|| count(passage) as u32))
-    });
-    Texts::counted(passages)
+impl ToShorten<'_> {
+    fn takes_bodies(&self) -> bool {
+        self.parts.iter().any(|(_, strength)| *strength == Strength::Strong)
+    }
+
+    fn shortened(&self, cuts: &Cuts, count: &dyn Fn(&str) -> u32) -> Vec<Option<(Said, u32)>> {
+        let Self { file, parts, needed } = self;
+        let (own, passages) = (&file.told.texts, &file.document.passages);
+        let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
+        let mut texts: HashMap<&str, (Arc<str>, Vec<usize>)> = HashMap::new();
+        let part = |(lines, strength): &(LineRange, Strength)| {
+            let (text, ends) = texts.entry(strength.word()).or_insert_with(|| {
+                let text = cuts.taken_from((&file.path, &own.all), *strength, &is_needed);
+                let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1).collect();
+                (text.into(), ends)
+            });
+            let start = (lines.start as usize).checked_sub(2).map_or(Some(0), |line| ends.get(line).copied())?;
+            let end = ends.get(lines.end as usize - 1).copied().unwrap_or(text.len());
+            let shorter = text.get(start..end)?;
+            let is_as_it_was = own.all.get(own.lines(passages, *lines).0) == Some(shorter);
+            (!is_as_it_was).then(|| (Said::part(text, start..end), count(shorter)))
+        };
+        parts.iter().map(part).collect()
+    }
+}
+
+/// What can be taken away from a file's text.
+fn cuts(parsers: &mut Parsers, path: &str, text: &str, with_bodies: bool) -> Found<Cuts> {
+    (Cuts::of(parsers, path, text, with_bodies), !parsers.has_failed())
 }
 
 fn pack_texts(writer: &mut Writer, texts: &Texts) {
@@ -426,8 +449,14 @@ fn unpack_told(bytes: &[u8]) -> Option<Told> {
     Some(Told { texts, tokens, types })
 }
 
-fn pack_syntax(Syntax { declared, imports }: &Syntax) -> Vec<u8> {
+fn pack_syntax(Syntax { chunks, declared, imports }: &Syntax) -> Vec<u8> {
     let mut writer = Writer::default();
+    writer.number(chunks.len() as u32);
+    for Extent { kind, lines } in chunks.iter() {
+        writer.text(kind.word());
+        writer.number(lines.start);
+        writer.number(lines.end);
+    }
     writer.number(imports.len() as u32);
     imports.iter().for_each(|import| writer.text(import));
     writer.number(declared.len() as u32);
@@ -444,6 +473,11 @@ fn pack_syntax(Syntax { declared, imports }: &Syntax) -> Vec<u8> {
 
 fn unpack_syntax(bytes: &[u8]) -> Option<Syntax> {
     let mut reader = Reader(bytes);
+    let chunk = |reader: &mut Reader<'_>| {
+        let kind: ChunkKind = reader.text()?.parse().ok()?;
+        Some(Extent { kind, lines: LineRange::new(reader.number()?, reader.number()?) })
+    };
+    let chunks = (0..reader.count()?).map(|_| chunk(&mut reader)).collect::<Option<_>>()?;
     let imports = (0..reader.count()?).map(|_| reader.text().map(str::to_owned)).collect::<Option<_>>()?;
     let declaration = |reader: &mut Reader<'_>| {
         let kind: ChunkKind = reader.text()?.parse().ok()?;
@@ -452,7 +486,7 @@ fn unpack_syntax(bytes: &[u8]) -> Option<Syntax> {
         Some(Declaration { kind, name, scope, lines: lines()?, head: lines()? })
     };
     let declared = (0..reader.count()?).map(|_| declaration(&mut reader)).collect::<Option<_>>()?;
-    Some(Syntax { declared, imports })
+    Some(Syntax { chunks, declared, imports })
 }
 
 #[cfg(test)]
@@ -522,26 +556,33 @@ mod tests {
             passages: Vec::new(),
         };
         let short = |mut parsers: Parsers| {
-            let (cuts, is_kept) = cuts(&mut parsers, "a.rs", TEXT);
-            (cuts.taken_from((&mut parsers, "a.rs", TEXT), Strength::Light, &|_, _| false), is_kept)
+            let (cuts, is_kept) = cuts(&mut parsers, "a.rs", TEXT, true);
+            (cuts.taken_from(("a.rs", TEXT), Strength::Light, &|_, _| false), is_kept)
         };
         assert_eq!(short(Parsers::without_a_thread()), (TEXT.to_owned(), false));
         let (text, is_sound) = short(Parsers::default());
         assert!(!text.contains("Why") && is_sound);
         let beside = Telling::open(&repo, Encoding::O200kBase, None);
-        beside.expect_cuts(std::iter::once(&file));
-        assert_eq!(*beside.compressed(&[(&file, &[])], Strength::Light, &|| false)[0].all, text);
-        assert!(beside.kept.has(beside.cuts_key(&file)), "by whichever thread");
+        let all = LineRange::new(1, 4);
+        let asked = || ToShorten { file: &file, parts: vec![(all, Strength::Light)], needed: Vec::new() };
+        beside.expect_cuts(std::iter::once(&asked()));
+        let shortened = |telling: &Telling<'_>| {
+            let [Some((said, _))] = &telling.shortened(&[asked()], &|| false)[0][..] else {
+                panic!("nothing is shorter")
+            };
+            said.to_string()
+        };
+        assert_eq!(shortened(&beside), text);
+        assert!(beside.kept.has(beside.cuts_key(&asked())), "by whichever thread");
         for is_known in [false, true] {
             let telling = open();
-            let key = telling.cuts_key(&file);
+            let key = telling.cuts_key(&asked());
             assert_eq!(
                 (telling.kept.has(key), telling.kept.get(key).is_some()),
                 (is_known, is_known),
                 "what can be taken away is found out once"
             );
-            let texts = telling.compressed(&[(&file, &[])], Strength::Light, &|| false);
-            assert!(texts.len() == 1 && &*texts[0].all == text.as_str());
+            assert_eq!(shortened(&telling), text);
             telling.close();
         }
     }

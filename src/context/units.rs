@@ -1,16 +1,10 @@
-//! What code is sent in: declarations as they are, and the passages between them.
+//! What code is sent in: the chunks of a file, as the index has them, and what each is as a section.
 //!
-//! Invariants: the units of a file are all of its lines in order, each once; of a declaration that is not too long all
-//! lines are in one unit.
+//! Invariants: the units of a file are lines of it in order, none in two, each a whole chunk.
 
-use super::chunk::{ChunkKind, Declaration, MOST_TOKENS};
+use super::chunk::{ChunkKind, Declaration, Extent, Syntax};
 use super::pack::SectionKind;
-use super::retrieve::document::Passage;
-use super::retrieve::told::Texts;
 use crate::domain::LineRange;
-
-/// Under a small budget a declaration is too long that takes more than this part of it: a quarter.
-const BUDGET_PART: u32 = 4;
 
 /// Lines that are sent together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,83 +14,14 @@ pub struct Unit {
     pub kind: Option<SectionKind>,
 }
 
-/// Declarations of more tokens come in parts.
-pub fn most_tokens(budget: u32) -> u32 {
-    MOST_TOKENS.min(budget / BUDGET_PART)
-}
-
-/// The units of a file that is in passages, `tokens` of each, and has these texts. What is declared in a passage stays in
-/// it; of declarations in each other the largest that is not too long is one unit.
-pub fn units(
-    passages: &[Passage],
-    tokens: &[u32],
-    texts: &Texts,
-    declared: &[Declaration],
-    most_tokens: u32,
-) -> Vec<Unit> {
-    let wholes = wholes(passages, tokens, declared, most_tokens);
-    let mut wholes = wholes.iter().peekable();
-    let mut units: Vec<Unit> = Vec::with_capacity(passages.len());
-    let mut line = 1;
-    for passage in passages {
-        while line <= passage.end {
-            if let Some(whole) = wholes.next_if(|whole| whole.lines.start <= line) {
-                units.push(*whole);
-                line = whole.lines.end + 1;
-                continue;
-            }
-            let end = wholes.peek().map_or(passage.end, |whole| passage.end.min(whole.lines.start - 1));
-            // Blank lines and closing brackets belong to what is before them.
-            if line > passage.start + 1
-                && let Some(last) = units.last_mut()
-            {
-                while line <= end && says_nothing(texts, passages, line) {
-                    last.lines = LineRange::new(last.lines.start, line);
-                    line += 1;
-                }
-            }
-            if line <= end {
-                units.push(Unit { lines: LineRange::new(line, end), kind: None });
-            }
-            line = end + 1;
-        }
-    }
-    units
-}
-
-fn says_nothing(texts: &Texts, passages: &[Passage], line: u32) -> bool {
-    let place = texts.lines(passages, LineRange::new(line, line)).0;
-    !texts.all.get(place).unwrap_or_default().contains(char::is_alphanumeric)
-}
-
-/// The declarations that are units, by line: those that are not too long and in more than one passage.
-fn wholes(passages: &[Passage], tokens: &[u32], declared: &[Declaration], most_tokens: u32) -> Vec<Unit> {
-    let mut sums = Vec::with_capacity(passages.len() + 1);
-    sums.push(0u64);
-    for tokens in tokens {
-        sums.push(sums.last().copied().unwrap_or(0) + u64::from(*tokens));
-    }
-    let end_of_file = passages.last().map_or(0, |last| last.end);
-    let mut wholes: Vec<Unit> = Vec::new();
-    let ordered = in_order(declared);
-    for one in &ordered {
-        let lines = one.lines;
-        let is_free = wholes.last().is_none_or(|last| last.lines.end < lines.start);
-        if !is_free || lines.start == 0 || lines.start > lines.end || lines.end > end_of_file {
-            continue;
-        }
-        let first = passages.partition_point(|passage| passage.end < lines.start);
-        let last = passages.partition_point(|passage| passage.end < lines.end);
-        let of_passages = |from: usize, to: usize| {
-            let sum = |at: usize| sums.get(at).copied().unwrap_or(u64::MAX);
-            sum(to).saturating_sub(sum(from))
-        };
-        // Of what is begun or ended in a passage, all of that passage.
-        if last > first && of_passages(first, last + 1) <= u64::from(most_tokens) {
-            wholes.push(Unit { lines, kind: kind(one, &ordered) });
-        }
-    }
-    wholes
+/// The units of a file of so many lines; one of all where its chunks are not known.
+pub fn units(syntax: &Syntax, lines: u32) -> impl Iterator<Item = Unit> {
+    let is_unknown = syntax.chunks.is_empty() && lines > 0;
+    let all = is_unknown.then(|| Unit { lines: LineRange::new(1, lines), kind: None });
+    let ordered = in_order(&syntax.declared);
+    let unit = move |chunk: &Extent| Unit { lines: chunk.lines, kind: kind(chunk.kind, chunk.lines, &ordered) };
+    let is_in_file = move |chunk: &&Extent| chunk.lines.end <= lines;
+    syntax.chunks.iter().filter(is_in_file).map(unit).chain(all)
 }
 
 /// Declarations by their first line, those in others behind these.
@@ -106,18 +31,19 @@ pub fn in_order(declared: &[Declaration]) -> Vec<&Declaration> {
     ordered
 }
 
-/// What a declaration is as a section, of those of its file that are `ordered` as [`in_order`]. A class that has functions is
-/// code, and what is switched off with types is not.
-pub fn kind(one: &Declaration, ordered: &[&Declaration]) -> Option<SectionKind> {
-    let is_function = |other: &&Declaration| other.kind == ChunkKind::Function && one.lines.holds(other.lines);
+/// What lines of a kind are as a section, by the declarations of their file, `ordered` as by [`in_order`]. A class that has
+/// functions is code, and what is switched off with types is not; what stands between the functions of one is neither.
+pub fn kind(kind: ChunkKind, lines: LineRange, ordered: &[&Declaration]) -> Option<SectionKind> {
     let within = || {
-        let first = ordered.partition_point(|other| other.lines.start < one.lines.start);
-        ordered.iter().skip(first).take_while(|other| other.lines.start <= one.lines.end)
+        let first = ordered.partition_point(|other| other.lines.start < lines.start);
+        let within = ordered.iter().skip(first).take_while(|other| other.lines.start <= lines.end);
+        within.filter(|other| lines.holds(other.lines))
     };
-    match one.kind {
+    match kind {
         ChunkKind::Function => Some(SectionKind::Function),
         ChunkKind::Test => Some(SectionKind::Test),
-        ChunkKind::Class if within().any(is_function) => Some(SectionKind::Function),
+        ChunkKind::Class if within().any(|other| other.kind == ChunkKind::Function) => Some(SectionKind::Function),
+        ChunkKind::Class if !within().any(|other| other.kind == ChunkKind::Class) => None,
         ChunkKind::Class | ChunkKind::Interface | ChunkKind::Type => Some(SectionKind::Type),
         _ => None,
     }
@@ -129,87 +55,87 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::context::chunk::{MOST_TOKENS, syntax};
+    use crate::domain::Encoding;
+    use crate::provider::builtin::source::Parsers;
 
     fn declaration(kind: ChunkKind, start: u32, end: u32) -> Declaration {
         let lines = LineRange::new(start, end);
         Declaration { kind, name: String::new(), scope: String::new(), lines, head: lines }
     }
 
-    /// Passages that end so, each line of a token.
-    fn cut(ends: &[u32], blank: &[u32], declared: &[Declaration], most: u32) -> Vec<(u32, u32, Option<SectionKind>)> {
-        let mut start = 0;
-        let passages: Vec<Passage> =
-            ends.iter().map(|end| Passage { start: std::mem::replace(&mut start, *end), end: *end }).collect();
-        let line = |line: u32| if blank.contains(&line) { "}\n".to_owned() } else { format!("line {line}\n") };
-        let said: Vec<String> =
-            passages.iter().map(|place| (place.start + 1..=place.end).map(line).collect()).collect();
-        let texts = Texts::of(said.iter().map(String::as_str), &|text| text.lines().count());
-        let units = units(&passages, &texts.tokens, &texts, declared, most);
-        units.iter().map(|unit| (unit.lines.start, unit.lines.end, unit.kind)).collect()
-    }
-
-    const FUNCTION: Option<SectionKind> = Some(SectionKind::Function);
-    const TYPE: Option<SectionKind> = Some(SectionKind::Type);
-
     #[rstest]
-    #[case::nothing_declared(&[], 100, &[(1, 8, None), (9, 16, None), (17, 20, None)])]
-    #[case::in_a_passage(&[(ChunkKind::Function, 2, 6)], 100, &[(1, 8, None), (9, 16, None), (17, 20, None)])]
-    #[case::over_passages(&[(ChunkKind::Function, 4, 11)], 100, &[(1, 3, None), (4, 12, FUNCTION), (13, 16, None), (17, 20, None)])]
-    #[case::too_long(&[(ChunkKind::Function, 4, 11)], 10, &[(1, 8, None), (9, 16, None), (17, 20, None)])]
-    #[case::the_largest(&[(ChunkKind::Class, 1, 18), (ChunkKind::Function, 3, 10)], 100, &[(1, 18, FUNCTION), (19, 20, None)])]
-    #[case::what_is_in_one_too_long(&[(ChunkKind::Class, 1, 18), (ChunkKind::Function, 3, 10)], 16, &[(1, 2, None), (3, 10, FUNCTION), (11, 16, None), (17, 20, None)])]
-    #[case::a_type(&[(ChunkKind::Type, 7, 9)], 100, &[(1, 6, None), (7, 9, TYPE), (10, 16, None), (17, 20, None)])]
-    #[case::beyond_the_file(&[(ChunkKind::Type, 7, 90)], 100, &[(1, 8, None), (9, 16, None), (17, 20, None)])]
-    #[case::one_after_the_other(&[(ChunkKind::Function, 1, 9), (ChunkKind::Test, 10, 20)], 100, &[(1, 9, FUNCTION), (10, 20, Some(SectionKind::Test))])]
-    fn declarations_are_whole(
+    #[case::function(ChunkKind::Function, &[], Some(SectionKind::Function))]
+    #[case::a_test(ChunkKind::Test, &[(ChunkKind::Function, 2, 3)], Some(SectionKind::Test))]
+    #[case::data(ChunkKind::Class, &[(ChunkKind::Class, 1, 9)], Some(SectionKind::Type))]
+    #[case::code(ChunkKind::Class, &[(ChunkKind::Class, 1, 9), (ChunkKind::Function, 3, 5)], Some(SectionKind::Function))]
+    #[case::between_functions(ChunkKind::Class, &[(ChunkKind::Class, 1, 90), (ChunkKind::Function, 11, 15)], None)]
+    #[case::interface(ChunkKind::Interface, &[], Some(SectionKind::Type))]
+    #[case::constant(ChunkKind::Constant, &[], None)]
+    #[case::window(ChunkKind::Window, &[(ChunkKind::Function, 1, 90)], None)]
+    fn what_a_chunk_is_as_a_section(
+        #[case] of: ChunkKind,
         #[case] declared: &[(ChunkKind, u32, u32)],
-        #[case] most: u32,
-        #[case] expected: &[(u32, u32, Option<SectionKind>)],
+        #[case] expected: Option<SectionKind>,
     ) {
         let declared: Vec<Declaration> =
             declared.iter().map(|(kind, start, end)| declaration(*kind, *start, *end)).collect();
-        assert_eq!(cut(&[8, 16, 20], &[12], &declared, most), expected);
+        assert_eq!(kind(of, LineRange::new(1, 10), &in_order(&declared)), expected);
+    }
+
+    /// A file of functions of so many lines each, in a module of Rust or a class of Python.
+    fn code(path: &str, functions: &[u32]) -> String {
+        let function = |(number, lines): (usize, &u32)| match path {
+            "a.rs" => {
+                let body = "        self.count = self.count.saturating_add(of(17));\n".repeat(*lines as usize);
+                format!("    fn walk_{number}(&mut self) {{\n{body}    }}\n\n")
+            }
+            _ => {
+                let body = "        self.count = min(self.count + of(17), most)\n".repeat(*lines as usize);
+                format!("    def walk_{number}(self):\n{body}        return 1\n\n")
+            }
+        };
+        let functions: String = functions.iter().enumerate().map(function).collect();
+        match path {
+            "a.rs" => format!("impl Walk {{\n{functions}}}\n"),
+            _ => format!("class Walk:\n{functions}"),
+        }
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn every_line_is_in_one_unit_and_no_short_declaration_in_two(
-            lengths in proptest::collection::vec(1u32..9, 1..12),
-            declared in proptest::collection::vec((1u32..60, 0u32..30), 0..8),
-            blank in proptest::collection::vec(1u32..60, 0..20),
-            most in 0u32..60,
+        fn every_line_is_in_one_unit_and_no_declaration_that_is_a_chunk_in_two(
+            path in prop::sample::select(vec!["a.rs", "a.py", "a.txt"]),
+            functions in proptest::collection::vec(1u32..200, 1..12),
         ) {
-            let ends: Vec<u32> = lengths.iter().scan(0, |end, length| { *end += length; Some(*end) }).collect();
-            let declared: Vec<Declaration> = declared
-                .iter()
-                .map(|(start, length)| declaration(ChunkKind::Function, *start, start + length))
-                .collect();
-            let units = cut(&ends, &blank, &declared, most);
+            let text = code(path, &functions);
+            let syntax = syntax(&mut Parsers::default(), path, &text);
+            let units: Vec<Unit> = units(&syntax, text.lines().count() as u32).collect();
             let mut next = 1;
-            for (start, end, _) in &units {
-                prop_assert!(*start == next && end >= start);
-                next = end + 1;
+            for unit in &units {
+                prop_assert_eq!(unit.lines.start, next);
+                next = unit.lines.end + 1;
             }
-            prop_assert_eq!(next, ends.last().copied().unwrap_or(0) + 1);
-            // Of nested ones the largest; those that cross each other are none of a syntax tree's.
-            let crosses = |one: &Declaration| declared.iter().any(|other| {
-                one.lines.overlaps(other.lines) && !one.lines.holds(other.lines) && !other.lines.holds(one.lines)
-            });
-            if declared.iter().any(crosses) {
-                return Ok(());
+            prop_assert_eq!(next as usize, text.lines().count() + 1);
+            let tokens = |lines: LineRange| {
+                let said = text.split_inclusive('\n').skip(lines.start as usize - 1).take(lines.count() as usize);
+                crate::context::tokens::count(Encoding::O200kBase, &said.collect::<String>())
+            };
+            for one in syntax.declared.iter() {
+                let is_whole = units.iter().any(|unit| unit.lines.holds(one.lines));
+                prop_assert!(is_whole || tokens(one.lines) > MOST_TOKENS as usize - 20, "{:?} in {:?}", one.lines, units);
             }
-            for one in declared.iter().filter(|one| one.lines.end < next) {
-                let tokens: u32 = lengths
-                    .iter()
-                    .zip(&ends)
-                    .filter(|(length, end)| LineRange::new(*end - *length + 1, **end).overlaps(one.lines))
-                    .map(|(length, _)| *length)
-                    .sum();
-                let is_whole = units.iter().any(|(start, end, _)| LineRange::new(*start, *end).holds(one.lines));
-                prop_assert!(is_whole || tokens > most, "{:?} in {:?}", one.lines, units);
-            }
+        }
+
+        #[test]
+        fn chunks_that_a_file_does_not_have_are_none(lines in 0u32..50) {
+            let text = code("a.rs", &[3, 5, 300]);
+            let syntax = syntax(&mut Parsers::default(), "a.rs", &text);
+            prop_assert!(units(&syntax, lines).all(|unit| unit.lines.end <= lines));
+            let unknown: Vec<LineRange> = units(&Syntax::default(), lines).map(|unit| unit.lines).collect();
+            prop_assert_eq!(unknown, if lines == 0 { vec![] } else { vec![LineRange::new(1, lines)] });
         }
     }
 }

@@ -199,7 +199,7 @@ fn a_diff_as_the_task_is_understood_and_its_files_are_not_looked_for() {
         "--explain",
     ]);
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    assert!(said.contains("\nfiltered: 42 pieces of other kinds, 2 pieces hardly likely to matter\n"), "{said}");
+    assert!(said.contains("\nfiltered: 42 pieces of other kinds, 1 piece hardly likely to matter\n"), "{said}");
 }
 
 #[test]
@@ -213,37 +213,45 @@ fn the_same_question_has_the_same_answer_and_explains_itself() {
 }
 
 #[test]
-fn a_part_of_a_declaration_says_so_and_is_completed_where_there_is_room() {
+fn a_chunk_is_there_whole_or_not_at_all_and_what_is_too_long_for_one_comes_in_parts_that_say_so() {
     let test = shop();
-    let steps: String = (0..60).map(|number| format!("    road.step_{number}(road, {number})\n")).collect();
-    test.write("src/sell.py", format!("# Sells.\ndef sell(road):\n{steps}    lookup_price(road)\n    return road\n"));
+    let walk = |name: &str, steps: usize| {
+        let steps: String = (0..steps).map(|number| format!("    road.step_{number}(road, {number})\n")).collect();
+        format!("# Of {name}.\ndef {name}(road):\n{steps}    lookup_price(road)\n    return road\n")
+    };
+    test.write("src/sell.py", walk("sell", 200));
+    test.write("src/buy.py", walk("buy", 60));
     let filler: String = (0..400).map(|number| format!("def stone_{number}():\n    pass\n\n\n")).collect();
     (0..14).for_each(|number| drop(test.write(&format!("far/stones_{number}.py"), &filler)));
     test.commit("To sell");
-    let sell = |budget: &str| {
+    let context = |budget: &str| {
         let ask = ["context", "--at", "HEAD", "--focus", "src/price.py:2", "--budget", budget];
         let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
-        let sections = context["sections"].as_array().expect("sections").clone();
         let told = test.revdeck(&[&ask[..], &["--explain"]].concat());
-        let of_it: Vec<Value> = sections.into_iter().filter(|section| section["path"] == "src/sell.py").collect();
-        (of_it, String::from_utf8_lossy(&told.stdout).into_owned())
+        (context["sections"].as_array().expect("sections").clone(), String::from_utf8_lossy(&told.stdout).into_owned())
     };
-    let (small, told) = sell("500");
-    assert!(!small.is_empty());
-    for section in &small {
-        let of = serde_json::json!([{"kind": "function", "name": "sell", "start_line": 1, "end_line": 64}]);
-        assert_eq!(section["of"], of);
-        let title = section["text"].as_str().and_then(|text| text.lines().next()).expect("a title");
-        assert!(title.ends_with(" (part of function sell, lines 1-64)"), "{title}");
+    let of = |sections: &[Value], path: &str| -> Vec<Value> {
+        sections.iter().filter(|section| section["path"] == path && section["kind"] != "summary").cloned().collect()
+    };
+    let (sections, told) = context("4000");
+    let parts = of(&sections, "src/sell.py");
+    assert!(!parts.is_empty(), "{told}");
+    for part in &parts {
+        let whole = serde_json::json!([{"kind": "function", "name": "sell", "start_line": 1, "end_line": 204}]);
+        assert_eq!(part["of"], whole);
+        let title = part["text"].as_str().and_then(|text| text.lines().next()).expect("a title");
+        assert!(title.ends_with(" (part of function sell, lines 1-204)"), "{title}");
     }
-    assert!(told.contains("; part of function sell, lines 1-64"), "{told}");
-    let (large, told) = sell("60000");
-    let [section] = &large[..] else { panic!("{large:#?}") };
-    assert_eq!(
-        (&section["start_line"], &section["end_line"], &section["of"]),
-        (&1.into(), &64.into(), &serde_json::json!([]))
-    );
-    assert!(!told.contains("part of function sell"), "{told}");
+    assert!(told.contains("; part of function sell, lines 1-204"), "{told}");
+    let (none, told) = context("900");
+    assert!(of(&none, "src/buy.py").is_empty(), "{told}");
+    for budget in ["4000", "60000"] {
+        let (sections, told) = context(budget);
+        let [section] = &of(&sections, "src/buy.py")[..] else { panic!("{told}") };
+        let place = (&section["start_line"], &section["end_line"], &section["of"]);
+        assert_eq!(place, (&1.into(), &64.into(), &serde_json::json!([])));
+        assert!(!told.contains("part of function buy"), "{told}");
+    }
 }
 
 #[test]

@@ -160,12 +160,21 @@ pub struct Declaration {
     pub head: LineRange,
 }
 
-/// More tokens than this come in parts.
+/// More tokens than this come in several chunks.
 pub const MOST_TOKENS: u32 = cut::MOST_TOKENS;
 
-/// What a file says by its syntax tree; nothing where there is no tree to go by.
+/// The lines of a chunk, and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    pub kind: ChunkKind,
+    pub lines: LineRange,
+}
+
+/// What a file says by its syntax tree; where there is no tree to go by, in which windows it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Syntax {
+    /// Its chunks, summaries left away: all of its lines in order, each once.
+    pub chunks: Arc<[Extent]>,
     /// By their first line, those in others behind these.
     pub declared: Arc<[Declaration]>,
     /// As [`Chunk::imports`].
@@ -174,12 +183,8 @@ pub struct Syntax {
 
 pub fn syntax(parsers: &mut Parsers, path: &str, text: &str) -> Syntax {
     let language = Language::detect(path, text.as_bytes());
-    let parsed = language.and_then(|language| parsers.parse(path, language, text.as_bytes()).ok());
-    let Some(source) = parsed else { return Syntax::default() };
-    let outline = outline::read(&source, &Facts::of(&source));
-    if is_broken(&source, &outline, &Lines::of(text)) {
-        return Syntax::default();
-    }
+    let Cut { pieces, uses: imports, declared, .. } =
+        cut_with(parsers, path, text, language, |source| source.map(uses::imports).unwrap_or_default());
     let declaration = |item: Item<'_>| Declaration {
         kind: item.kind,
         name: item.name.to_owned(),
@@ -187,20 +192,36 @@ pub fn syntax(parsers: &mut Parsers, path: &str, text: &str) -> Syntax {
         lines: lines::range(item.rows),
         head: lines::range(item.head),
     };
-    Syntax { declared: outline.items.into_iter().map(declaration).collect(), imports: uses::imports(&source).into() }
+    let parts = pieces.iter().filter(|piece| piece.kind != ChunkKind::Summary);
+    Syntax {
+        chunks: parts.map(|piece| Extent { kind: piece.kind, lines: lines::range(piece.rows) }).collect(),
+        declared: declared.into_iter().map(declaration).collect(),
+        imports: imports.into(),
+    }
 }
 
 /// A file in pieces, and what it uses.
-pub(super) struct Cut<'a> {
+pub(super) struct Cut<'a, U = Uses<'a>> {
     pub lines: Lines<'a>,
     pub pieces: Vec<Piece<'a>>,
-    pub uses: Uses<'a>,
+    pub uses: U,
     /// As [`Syntax::declared`].
     pub declared: Vec<Item<'a>>,
 }
 
 /// Cuts a file. What is read of the text is borrowed from it.
 pub(super) fn cut<'a>(parsers: &mut Parsers, path: &'a str, text: &'a str, language: Option<Language>) -> Cut<'a> {
+    cut_with(parsers, path, text, language, |source| source.map_or_else(|| uses::of_words(text), uses::read))
+}
+
+/// With what `uses` finds in the syntax tree, where there is one to go by.
+fn cut_with<'a, U>(
+    parsers: &mut Parsers,
+    path: &'a str,
+    text: &'a str,
+    language: Option<Language>,
+    uses: impl FnOnce(Option<&Source<'a>>) -> U,
+) -> Cut<'a, U> {
     let lines = Lines::of(text);
     let parsed = language.and_then(|language| parsers.parse(path, language, text.as_bytes()).ok());
     if let Some(source) = parsed {
@@ -208,7 +229,7 @@ pub(super) fn cut<'a>(parsers: &mut Parsers, path: &'a str, text: &'a str, langu
         let outline = outline::read(&source, &facts);
         if !is_broken(&source, &outline, &lines) {
             let pieces = cut::by_outline(&lines, &outline, &source, &facts);
-            return Cut { lines, pieces, uses: uses::read(&source), declared: outline.items };
+            return Cut { lines, pieces, uses: uses(Some(&source)), declared: outline.items };
         }
     }
     let kind = match is_config(path) {
@@ -216,7 +237,7 @@ pub(super) fn cut<'a>(parsers: &mut Parsers, path: &'a str, text: &'a str, langu
         false => ChunkKind::Window,
     };
     let pieces = cut::by_blank_lines(&lines, kind);
-    Cut { lines, pieces, uses: uses::of_words(text), declared: Vec::new() }
+    Cut { lines, pieces, uses: uses(None), declared: Vec::new() }
 }
 
 /// Whether most of a file makes no sense to its parser and no declarations are found in it.

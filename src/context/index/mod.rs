@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::chunk::{Chunk, ChunkKind, Declaration, Syntax, text_of};
+use super::chunk::{Chunk, ChunkKind, Declaration, Extent, Syntax, text_of};
 use crate::domain::{LeftOut, LineRange};
 use crate::git::{GitError, Repo};
 
@@ -285,10 +285,14 @@ impl Index {
             })
         };
         let declared = rows.iter().map(declaration).collect::<Result<_, _>>()?;
+        let chunks = row.chunk_range().filter_map(|chunk| segment.chunk(chunk));
+        let parts = chunks.filter(|chunk| chunk.kind() != ChunkKind::Summary);
+        let extent = |chunk: &ChunkRow| Extent { kind: chunk.kind(), lines: chunk.lines() };
+        let chunks = parts.map(extent).collect();
         let first = segment.chunk(row.first_chunk).filter(|_| row.chunks > 0);
         let imports = first.map(|first| segment.names(first)).transpose()?.map(|names| names.imports);
         let imports = imports.into_iter().flatten().map(str::to_owned).collect();
-        Ok(Some(Syntax { declared, imports }))
+        Ok(Some(Syntax { chunks, declared, imports }))
     }
 
     /// Files of the tree that are not in the index, and why, by path. Symbolic links and submodules are not named.
@@ -321,7 +325,7 @@ impl Index {
         let (file, _, row) = self.row(chunk)?;
         Some(Brief {
             file,
-            lines: LineRange::new(row.first + 1, row.last + 1),
+            lines: row.lines(),
             kind: row.kind(),
             tokens: row.tokens,
             words: row.words,
@@ -339,7 +343,7 @@ impl Index {
         let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
         Ok(Some(Chunk {
             path: self.file(file).map_or_else(String::new, |file| file.path.to_owned()),
-            lines: LineRange::new(row.first + 1, row.last + 1),
+            lines: row.lines(),
             kind: row.kind(),
             name: names.name.unwrap_or_default().to_owned(),
             parent: names.parent.unwrap_or_default().to_owned(),

@@ -12,7 +12,7 @@ use super::IndexError;
 use super::packed::Numbers;
 use super::sealed::Sealed;
 use crate::context::chunk::{ChunkKind, Rows};
-use crate::domain::LeftOutReason;
+use crate::domain::{LeftOutReason, LineRange};
 
 /// No name, no chunk.
 pub const NONE: u32 = u32::MAX;
@@ -124,6 +124,10 @@ pub struct ChunkRow {
 }
 
 impl ChunkRow {
+    pub fn lines(&self) -> LineRange {
+        LineRange::new(self.first + 1, self.last + 1)
+    }
+
     pub fn kind(&self) -> ChunkKind {
         ChunkKind::ALL.get(self.kind as usize).copied().unwrap_or(ChunkKind::Window)
     }

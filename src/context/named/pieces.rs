@@ -163,7 +163,7 @@ fn places(
     }
     if !found.is_empty() {
         let ordered = in_order(declared);
-        let kind = |known: &Declaration| kind(known, &ordered).unwrap_or(SectionKind::Window);
+        let kind = |known: &Declaration| kind(known.kind, known.lines, &ordered).unwrap_or(SectionKind::Window);
         return found.into_iter().map(|known| (kind(known), known.lines, known.head)).collect();
     }
     let word = vocabulary.known(mention.name);

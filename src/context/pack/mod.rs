@@ -57,6 +57,8 @@ pub enum Need {
     Must,
     /// What the task names: up to half of what is left, the best first; what is more is taken as [`Need::Worth`] is.
     Named,
+    /// What is found just in time: it gets a part of what is left, the best first.
+    Found,
     /// Types that the change uses: they get a part of what is left, the best first.
     Type,
     /// By worth for its tokens.

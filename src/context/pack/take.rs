@@ -8,6 +8,8 @@ use super::{Excluded, Need, Piece, Price, SectionKind};
 
 /// Of what is left after the pieces that must be there, what the task names may take the half.
 const NAMED_PART: u32 = 2;
+/// Of what is left then, what is found just in time may take a quarter.
+const FOUND_PART: u32 = 4;
 /// Of what is left then, types may take so much, from 0 to 1.
 const TYPES_PART: f32 = 0.1;
 /// An overview is worth having where so many tokens are left, a summary where so many are.
@@ -30,6 +32,8 @@ pub(super) fn take(
     }
     taker.for_named = taker.left() / NAMED_PART;
     let mut beyond = taker.take_below(Need::Named, taker.taken.used() + taker.for_named);
+    let for_found = taker.taken.used() + taker.left() / FOUND_PART;
+    beyond.extend(taker.take_below(Need::Found, for_found));
     let for_types = taker.taken.used() + (taker.left() as f32 * TYPES_PART) as u32;
     beyond.extend(taker.take_below(Need::Type, for_types.min(room)));
     beyond.extend(taker.of(Need::Worth));

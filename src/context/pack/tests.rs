@@ -37,8 +37,7 @@ fn piece(path: &str, start: u32, end: u32, need: Need, score: f32) -> Piece {
 }
 
 fn any_piece() -> impl Strategy<Value = Piece> {
-    let need =
-        prop_oneof![Just(Need::Must), Just(Need::Named), Just(Need::Type), Just(Need::Worth), Just(Need::Filler)];
+    let need = prop::sample::select(vec![Need::Must, Need::Named, Need::Found, Need::Type, Need::Worth, Need::Filler]);
     ("[a-d]", 1u32..60, 0u32..12, need, 0.0f32..1.0)
         .prop_map(|(path, start, length, need, score)| piece(&path, start, start + length, need, score))
 }
@@ -101,6 +100,18 @@ fn lines_that_touch_or_overlap_are_one_section() {
     let lines: Vec<_> = found.sections.iter().map(|section| section.lines.expect("lines")).collect();
     assert_eq!(lines, [LineRange::new(1, 10), LineRange::new(20, 22)]);
     assert_eq!((found.sections[0].pieces, found.sections[0].score), (3, 0.5));
+}
+
+#[test]
+fn what_is_found_just_in_time_has_a_quarter_and_then_its_worth() {
+    let mut pieces = vec![piece("b", 1, 40, Need::Worth, 0.9), piece("c", 1, 40, Need::Worth, 0.8)];
+    pieces.extend((0..4).map(|number| piece("a", number * 20 + 1, number * 20 + 10, Need::Found, 0.1)));
+    let room = prices(&pieces, &count).iter().map(|price| price.text + price.head).sum::<u32>() / 2;
+    let found = packed(&pieces, room);
+    let of = |path: &str| found.sections.iter().filter(|section| section.path == path).count();
+    assert!(of("b") == 1 && (1..4).contains(&of("a")), "{:?}", places(&found));
+    let alone = packed(&pieces[2..], room);
+    assert_eq!(alone.sections.len(), 4, "what nothing else takes");
 }
 
 #[rstest]

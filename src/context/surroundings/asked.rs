@@ -186,7 +186,7 @@ fn a_named_class_with_functions_is_no_type() {
 #[test]
 fn a_part_of_a_function_says_so_within_the_budget() {
     let walk = |name: &str| {
-        let steps: String = (0..60).map(|number| format!("    road.{name}_{number}(road, {number});\n")).collect();
+        let steps: String = (0..200).map(|number| format!("    road.{name}_{number}(road, {number});\n")).collect();
         format!("fn {name}(road: &Road) {{\n{steps}    lookup_price(road);\n}}\n")
     };
     let names = ["walk_far", "walk_near", "walk_up", "walk_down"];
@@ -194,7 +194,7 @@ fn a_part_of_a_function_says_so_within_the_budget() {
     let mut files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     files.push(("price.rs", "pub fn lookup_price(road: &Road) {}\n"));
     let sample = Sample::of(&files);
-    for budget in (400..2_400).step_by(100) {
+    for budget in (400..8_000).step_by(400) {
         let packed = sample.asked(focus("price.rs", 1), budget, Options::default(), Vec::new());
         assert!(packed.total_tokens <= budget, "{} of {budget}", packed.total_tokens);
         assert_eq!(packed.total_tokens as usize, count(Encoding::O200kBase, &packed.text()));
@@ -204,13 +204,13 @@ fn a_part_of_a_function_says_so_within_the_budget() {
             let Some(lines) = section.lines.filter(|_| section.path.starts_with("walk")) else { continue };
             let (place, name) =
                 (format!("{}:{}-{}", section.path, lines.start, lines.end), &section.path[..section.path.len() - 3]);
-            let title = match lines.count() < 63 {
-                true => format!("{place} (part of function {name}, lines 1-63)"),
+            let title = match lines.count() < 203 {
+                true => format!("{place} (part of function {name}, lines 1-203)"),
                 false => place,
             };
             assert_eq!(section.text.lines().next(), Some(title.as_str()));
         }
     }
-    let packed = sample.asked(focus("price.rs", 1), 1_200, Options::default(), Vec::new());
+    let packed = sample.asked(focus("price.rs", 1), 4_000, Options::default(), Vec::new());
     assert!(packed.sections.iter().any(|section| section.text.contains("(part of function walk_")), "{packed:#?}");
 }
