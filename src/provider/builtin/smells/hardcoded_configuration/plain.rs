@@ -75,10 +75,10 @@ fn names_one(text: &str) -> bool {
 fn quotes_one(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_one = |start: usize| {
-        let quote = bytes[start];
         let mut ends = 0;
         for (at, byte) in bytes.iter().enumerate().skip(start + 1) {
-            if *byte == quote {
+            // One of another sort may end a text around this one.
+            if matches!(byte, b'"' | b'\'' | b'`') {
                 ends += 1;
                 let may_be_one = |quoted: &str| secrets::may_be_one(quoted, configuration());
                 let quoted = text.get(start + 1..at).unwrap_or_default();
@@ -143,6 +143,7 @@ mod tests {
     #[case::not_in_quotes("secret = @@", false)]
     #[case::words("password: 'none' \"some words and @@\" 'an_identifier'", false)]
     #[case::between_other_quotes("password `json:\"a\" default:\"@@\"`", true)]
+    #[case::cut_by_the_end_of_what_it_is_in("password `json:\"a\" default:\"@@`{\"", true)]
     #[case::behind_a_quote_that_ends_nothing("it's a token \"@@\"", true)]
     #[case::a_quote_inside("password = \"x\\\"q7Rt2Yp\"", true)]
     #[case::doubled_quotes("password = @\"q7\"\"Rt2Yp\"", true)]
