@@ -39,10 +39,9 @@ pub struct Cuts {
     bodies: Vec<Body>,
     /// Rows, from 0, of texts in quotes that have several: the white space around them is a part of them.
     quoted: Vec<(u32, u32)>,
-    /// Whether the text parses without errors, and still does without comments and white space; and without bodies as well.
-    /// A grammar may see more in white space and comments than anybody expects.
-    is_sound: bool,
-    is_sound_without_bodies: bool,
+    /// As much may be taken away that the text, which parses without errors, still does: nothing where it does not. A grammar
+    /// may see more in white space and comments than anybody expects.
+    most: Option<Strength>,
 }
 
 /// The body of a function, on which lines from 1 that one is.
@@ -81,13 +80,12 @@ impl Cuts {
             },
             _ => return Self::default(),
         };
-        let mut is_sound = |strength| {
-            let least = cuts.without_them(text, language, strength, &|_, _| false);
+        let steps: &[Strength] = if with_bodies { &[Strength::Medium, Strength::Strong] } else { &[Strength::Medium] };
+        let is_sound = |strength: &&Strength| {
+            let least = cuts.without_them(text, language, **strength, &|_, _| false);
             still_parses(parsers, path, language, &least)
         };
-        let of_all = is_sound(Strength::Medium);
-        let without_bodies = of_all && with_bodies && is_sound(Strength::Strong);
-        (cuts.is_sound, cuts.is_sound_without_bodies) = (of_all, without_bodies);
+        cuts.most = steps.iter().take_while(is_sound).last().copied();
         cuts
     }
 
@@ -99,8 +97,7 @@ impl Cuts {
         strength: Strength,
         is_needed: &dyn Fn(u32, u32) -> bool,
     ) -> String {
-        let is_sound = if strength == Strength::Strong { self.is_sound_without_bodies } else { self.is_sound };
-        let language = Language::detect(path, text.as_bytes()).filter(|_| is_sound);
+        let language = Language::detect(path, text.as_bytes()).filter(|_| self.most >= Some(strength));
         language.map_or_else(|| text.to_owned(), |language| self.without_them(text, language, strength, is_needed))
     }
 
@@ -148,7 +145,7 @@ impl Cuts {
         writer.words(&self.comments.iter().flat_map(comment).collect::<Vec<_>>());
         writer.words(&self.bodies.iter().flat_map(body).collect::<Vec<_>>());
         writer.words(&self.quoted.iter().flat_map(|(start, end)| [*start, *end]).collect::<Vec<_>>());
-        writer.bytes(&[self.is_sound, self.is_sound_without_bodies].map(u8::from));
+        writer.text(self.most.map_or("", Strength::word));
     }
 
     /// Nothing where it was not written by [`Self::write`].
@@ -162,8 +159,8 @@ impl Cuts {
         };
         let bodies = reader.words()?.as_chunks().0.iter().map(|words| body(*words)).collect::<Option<_>>()?;
         let quoted = reader.words()?.as_chunks().0.iter().map(|[start, end]| (*start, *end)).collect();
-        let [is_sound, is_sound_without_bodies] = <[u8; 2]>::try_from(reader.bytes()?).ok()?.map(|byte| byte != 0);
-        Some(Self { comments, bodies, quoted, is_sound, is_sound_without_bodies })
+        let most = Some(reader.text()?).filter(|word| !word.is_empty()).map(str::parse).transpose().ok()?;
+        Some(Self { comments, bodies, quoted, most })
     }
 }
 

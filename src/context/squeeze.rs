@@ -32,11 +32,10 @@ pub fn expect(pieces: &[Piece], ranked: &[RankedFile], budget: u32, telling: &Te
     let rate = |piece: &Piece| (piece.worth + piece.first) / tokens(piece).max(1) as f32;
     let mut best: Vec<(f32, usize)> = pieces.iter().map(rate).zip(0..).collect();
     best.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let mut left = budget as usize;
+    let mut used = 0;
     let fits = |at: &usize| {
-        let rest = left.checked_sub(tokens(&pieces[*at]));
-        left = rest.unwrap_or(0);
-        rest.is_some()
+        used += tokens(&pieces[*at]);
+        used <= budget as usize
     };
     let sent = best.into_iter().map(|(_, at)| at).take_while(fits).collect();
     telling.expect_cuts(squeezable(pieces, sent, ranked, Strength::Strong).iter().map(|one| &one.asked));

@@ -50,8 +50,8 @@ pub const HISTORY: usize = 3_000;
 /// an eighth of the budget; so may what is marked of a file that the task names.
 const MAX_FOCUS: u32 = 2_000;
 const FOCUS_PART: u32 = 8;
-/// Of a declaration that the task names and that is more than a quarter of it, or no chunk, the head is told.
-const NAMED_PART: u32 = 4;
+/// Of a declaration that the task names and that is more than a quarter of it, or too long for a chunk, the head is told.
+const WHOLE_PART: u32 = 4;
 /// The changed functions that no test reaches may take a sixteenth of it.
 const UNTESTED_PART: u32 = 16;
 /// The task's text may take a quarter of the budget: it is known to whoever asks.
@@ -263,7 +263,7 @@ fn put_together(
         vocabulary: &library.vocabulary,
         weights,
         because_of: &because_of,
-        most: MOST_TOKENS.min(budget / NAMED_PART),
+        most: MOST_TOKENS.min(budget / WHOLE_PART),
         count,
         cancelled,
     };

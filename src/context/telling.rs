@@ -28,10 +28,10 @@ use crate::domain::{Encoding, LineRange};
 use crate::git::Repo;
 use crate::provider::builtin::source::Parsers;
 
-/// Bytes of kept texts: those of a few thousand files, each in up to four strengths.
+/// Bytes of what is kept: the texts of a few thousand files, what they say, and what can be taken away from them.
 const MOST_KEPT: u64 = 96 << 20;
 /// To be raised with any change of masks, of what is compressed how, and of what a record holds.
-const VERSION: &str = "8";
+const VERSION: &str = "9";
 
 /// So many files are worked on before it is looked whether anybody waits.
 const AT_ONCE: usize = 16;
@@ -400,9 +400,9 @@ impl ToShorten<'_> {
         let Self { file, parts, needed } = self;
         let (own, passages) = (&file.told.texts, &file.document.passages);
         let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
-        let mut texts: HashMap<&str, (Arc<str>, Vec<usize>)> = HashMap::new();
+        let mut texts: HashMap<Strength, (Arc<str>, Vec<usize>)> = HashMap::new();
         let part = |(lines, strength): &(LineRange, Strength)| {
-            let (text, ends) = texts.entry(strength.word()).or_insert_with(|| {
+            let (text, ends) = texts.entry(*strength).or_insert_with(|| {
                 let text = cuts.taken_from((&file.path, &own.all), *strength, &is_needed);
                 let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1).collect();
                 (text.into(), ends)

@@ -20,16 +20,11 @@ pub struct Texts {
 
 impl Texts {
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>, count: &dyn Fn(&str) -> usize) -> Self {
-        Self::counted(texts.map(|text| (text, count(text) as u32)))
-    }
-
-    /// Of texts and their tokens.
-    pub fn counted<'a>(texts: impl Iterator<Item = (&'a str, u32)>) -> Self {
         let (mut all, mut ends, mut tokens) = (String::new(), Vec::new(), Vec::new());
-        for (text, count) in texts {
+        for text in texts {
             all.push_str(text);
             ends.push(all.len() as u32);
-            tokens.push(count);
+            tokens.push(count(text) as u32);
         }
         Self { all: all.into(), ends, tokens }
     }
