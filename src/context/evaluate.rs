@@ -32,7 +32,7 @@ use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, SourceFile, Sources, rank, reweigh};
 use super::skeleton::{Documents, skeleton};
-use super::squeeze::packed;
+use super::squeeze::squeezed;
 use super::surroundings::{HISTORY, is_likely, pieces};
 use super::telling::Telling;
 use super::tokens::{Encoding, count};
@@ -191,7 +191,9 @@ pub fn evaluate(
             let pack = |all: &[Piece]| {
                 with_parts(&|room| pack_unless(&|| false, all, room, &tokens), &declared, (budget, &tokens))
             };
-            packed(all, ranked, &telling, &pack, &|| false).unwrap_or_default()
+            let plan = |all: &[Piece]| super::pack::plan(&|| false, all, budget, &tokens);
+            let squeezed = squeezed(all, ranked, &telling, (&plan, budget), &|| false);
+            squeezed.and_then(|(all, _)| pack(&all)).unwrap_or_default()
         };
         let leading = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
         let places = leading.iter().map(|file| (file.path.clone(), file.blob.clone()));
@@ -240,6 +242,7 @@ fn whole_files(
     let piece = |(path, text): (String, String)| Piece {
         path,
         lines: Some(LineRange::new(1, text.lines().count().max(1) as u32)),
+        stands_for: None,
         kind: SectionKind::Window,
         text: text.into(),
         tokens: None,

@@ -86,6 +86,7 @@ mod tests {
         Piece {
             path: "a.rs".to_owned(),
             lines: Some(LineRange::new(start, end)),
+            stands_for: None,
             kind: SectionKind::Function,
             text: String::new().into(),
             tokens: Some(tokens),

@@ -16,6 +16,7 @@ pub mod given;
 pub mod house_documents;
 pub mod house_rules;
 mod imports;
+mod in_short;
 pub mod index;
 mod interner;
 mod just_in_time;

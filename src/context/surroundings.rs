@@ -16,24 +16,24 @@ use super::covered::Reports;
 use super::focus::{focus_pieces, is_sent};
 use super::house_documents::house_documents;
 use super::imports::Tree;
+use super::in_short::summaries;
 use super::index::{Index, Reach};
 use super::just_in_time;
 use super::library::{Library, Own, code_of};
 use super::meaning::Meaning;
 use super::named::{self, Mentions};
-use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack_unless};
+use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack_unless, plan};
 use super::past::Known;
 use super::remarks::{tell_coverage, tell_last_change, untested, untested_piece, with_parts};
 use super::rest::{Shown, looked_at, rests};
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, Task};
 use super::retrieve::weights::Weights;
-use super::retrieve::words::Word;
 use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, reweigh};
 use super::score;
 use super::secret_files::is_secret_file;
 use super::skeleton::{Documents, skeleton};
-use super::squeeze::{self, packed};
+use super::squeeze::squeezed;
 use super::task_text::task_text;
 use super::telling::{Place, Telling};
 use super::tokens::Memo;
@@ -272,7 +272,6 @@ fn put_together(
     code.extend(declarations);
     types(&mut code, &ranked);
     just_in_time::mark(&mut code, &ranked);
-    squeeze::expect(&code, &ranked, budget, telling);
     let mut all = front;
     let mut shown = Shown::Around(context_lines.unwrap_or(0));
     if !task.text.is_empty() {
@@ -306,16 +305,15 @@ fn put_together(
     sift(&mut documents, &mut filtered, |_| (!options.documentation).then_some(Filter::Documents));
     let documents = Documents { all: &documents, loaded: documents_told };
     all.extend(skeleton(&tree_files, documents, &changed, budget, count));
-    // A file of which nobody wants anything is not told in short either.
-    let left: HashSet<&str> = code.iter().map(|piece| piece.path.as_str()).collect();
-    let is_wanted =
-        |file: &&RankedFile| score::of(file.probability) >= score::LIKELY && left.contains(file.path.as_str());
-    let summaries: Vec<Piece> = ranked.iter().filter(is_wanted).map(|file| summary(file, library)).collect();
+    let summaries = summaries(&code, &ranked, &syntax);
     all.extend(code);
     all.extend(summaries);
     let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
+    let plan = |all: &[Piece]| plan(cancelled, all, budget, count);
     let pack = |all: &[Piece]| with_parts(&|room| pack_unless(cancelled, all, room, count), &declared, (budget, count));
-    let Some(mut packed) = packed(all, &ranked, telling, &pack, cancelled) else { return Ok(None) };
+    let squeezed = squeezed(all, &ranked, telling, (&plan, budget), cancelled);
+    let packed = squeezed.and_then(|(all, compression)| Some(Packed { compression, ..pack(&all)? }));
+    let Some(mut packed) = packed else { return Ok(None) };
     notes.extend(
         in_focus
             .iter()
@@ -356,6 +354,7 @@ pub fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece
     Piece {
         path: String::new(),
         lines: None,
+        stands_for: None,
         kind,
         text: text.into(),
         tokens: None,
@@ -365,24 +364,6 @@ pub fn piece(kind: SectionKind, need: Need, text: String, reason: &str) -> Piece
         first: 0.0,
         because: Because { factors: Vec::new(), reason: reason.to_owned() }.into(),
     }
-}
-
-/// What a file is, for when none of it fits.
-fn summary(file: &RankedFile, library: &Library) -> Piece {
-    const MAX_NAMES: usize = 40;
-    /// To look for a name takes time by the file's length.
-    const MOST_TRIED: usize = 2 * MAX_NAMES;
-    let tokens: u32 = file.told.tokens.iter().sum();
-    let mut words: Vec<Word> = file.document.declared.iter().map(|(_, word)| *word).collect();
-    words.dedup();
-    // A key may be a name by the looks of its line: only those are told that are among what may be.
-    let names = words.into_iter().map(|word| library.vocabulary.name(word));
-    let names: Vec<&str> =
-        names.take(MOST_TRIED).filter(|name| file.told.texts.all.contains(name)).take(MAX_NAMES).collect();
-    let text = format!("{} lines, {tokens} tokens; declares {}\n", file.document.lines(), names.join(", "));
-    let mut piece = piece(SectionKind::Summary, Need::Filler, text, "what does not fit, in short");
-    (piece.path, piece.score) = (file.path.clone(), score::of(file.probability));
-    piece
 }
 
 /// The code of ranked files as pieces, a chunk each.
@@ -410,6 +391,7 @@ pub fn pieces(ranked: &[RankedFile], weights: &Weights, syntax: &dyn Fn(&str) ->
             pieces.push(Piece {
                 path: file.path.clone(),
                 lines: Some(unit.lines),
+                stands_for: None,
                 kind: unit.kind.filter(|_| !is_test).unwrap_or_else(|| kind(file, strongest, passage)),
                 text,
                 tokens: Some(tokens),
@@ -536,33 +518,3 @@ fn types(pieces: &mut [Piece], ranked: &[RankedFile]) {
 mod asked;
 #[cfg(test)]
 mod cancelled;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::context::mask::Mask;
-    use crate::context::retrieve::document::Document;
-    use crate::context::retrieve::told::Told;
-    use crate::context::text::Text;
-
-    #[test]
-    fn a_summary_names_nothing_that_may_not_be_told() {
-        let text = "type: \"ghp_0123456789abcdefghijklmnopqrstuvwxyz\"\nfn fine() {}\n";
-        let mut library = Library::default();
-        let document = Arc::new(Document::read(text, &mut library.vocabulary));
-        assert_eq!(document.declared.len(), 2);
-        let masked = Text::new("a.rs", text.as_bytes(), Mask::On);
-        let said = |first, last| (first..=last).flat_map(|number| [masked.line(number), "\n"]).collect::<String>();
-        let file = RankedFile {
-            path: "a.rs".to_owned(),
-            blob: String::new(),
-            told: Told::masked(&document, text, &said, &str::len),
-            document,
-            probability: 0.5,
-            factors: FileFactors::default(),
-            passages: Vec::new(),
-        };
-        let told = summary(&file, &library).text;
-        assert!(told.ends_with("; declares fine\n"), "{}", &*told);
-    }
-}

@@ -1,7 +1,7 @@
-//! What is told of the files that lead: their passages masked, counted and compressed, each found out once.
+//! What is told of the files that lead: their passages masked and counted, each found out once.
 //!
 //! Invariants: nothing that is told or kept holds a secret that [`Mask`] knows, or what a terminal obeys; what was kept
-//! is the same as what would be found out, nothing that failed; a compressed file has as many lines as the file.
+//! is the same as what would be found out, nothing that failed.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -11,15 +11,13 @@ use std::slice;
 use std::sync::Arc;
 
 use super::chunk::{ChunkKind, Declaration, Extent, Syntax, syntax};
-use super::compress::{Cuts, Strength};
 use super::imports::Tree;
 use super::index::Index;
 use super::library::content;
 use super::mask::Mask;
-use super::pack::Said;
+use super::retrieve::SourceFile;
 use super::retrieve::document::Document;
 use super::retrieve::told::{Texts, Told};
-use super::retrieve::{RankedFile, SourceFile};
 use super::shelf::{Key, Reader, Shelf, Writer};
 use super::text::{Text, visible};
 use super::threads::{self, Begun};
@@ -28,10 +26,10 @@ use crate::domain::{Encoding, LineRange};
 use crate::git::Repo;
 use crate::provider::builtin::source::Parsers;
 
-/// Bytes of what is kept: the texts of a few thousand files, what they say, and what can be taken away from them.
+/// Bytes of what is kept: the texts of a few thousand files, and what they say.
 const MOST_KEPT: u64 = 96 << 20;
-/// To be raised with any change of masks, of what is compressed how, and of what a record holds.
-const VERSION: &str = "9";
+/// To be raised with any change of masks, and of what a record holds.
+const VERSION: &str = "10";
 
 /// So many files are worked on before it is looked whether anybody waits.
 const AT_ONCE: usize = 16;
@@ -46,12 +44,11 @@ pub struct Telling<'a> {
     kept: Shelf,
     index: Option<&'a Index>,
     read: RefCell<HashMap<Place, Syntax>>,
-    /// What another thread finds out meanwhile: what files say, their masked texts, and what can be taken away from them.
+    /// What another thread finds out meanwhile: what files say, and their masked texts.
     expected: Cell<Option<ToFind<Unmasked, Syntax>>>,
     expected_texts: Cell<Option<Begun<(), Unmasked, Text>>>,
     /// Texts that were expected, and masked.
     masked: RefCell<HashMap<Place, (String, Text)>>,
-    expected_cuts: Cell<Option<ToFind<ToCut, Cuts>>>,
 }
 
 /// A file and its text.
@@ -59,9 +56,6 @@ type Unmasked = (Place, String);
 
 /// What another thread finds out of files.
 type ToFind<T, F> = Begun<Parsers, T, Found<F>>;
-
-/// A file of which something can be taken away: what it is kept by, its path, its text, and whether bodies are asked for.
-type ToCut = (Key, String, Arc<str>, bool);
 
 /// What is known of a file before it is told.
 enum Known {
@@ -79,13 +73,17 @@ impl<'a> Telling<'a> {
     /// With what is kept in a folder.
     pub fn open(repo: &'a Repo, encoding: Encoding, folder: Option<&Path>) -> Self {
         let kept = Shelf::open(folder, "texts", MOST_KEPT);
-        let (read, expected, expected_texts, masked, expected_cuts) = Default::default();
-        Self { repo, encoding, kept, index: None, read, expected, expected_texts, masked, expected_cuts }
+        let (read, expected, expected_texts, masked) = Default::default();
+        Self { repo, encoding, kept, index: None, read, expected, expected_texts, masked }
     }
 
     /// What files declare and import is told by an index where it has them.
     pub fn with_index(self, index: Option<&'a Index>) -> Self {
         Self { index, ..self }
+    }
+
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
     }
 
     /// What belongs to a file besides `more`. Masks depend on the path.
@@ -219,39 +217,6 @@ impl<'a> Telling<'a> {
         self.expected.set(Begun::new("syntax", self.texts(&places), Parsers::default, read));
     }
 
-    /// Lets another thread find out what can be taken away from files, while this one does something else.
-    pub fn expect_cuts<'b>(&self, files: impl Iterator<Item = &'b ToShorten<'b>>) {
-        let to_cut = |asked: &ToShorten<'_>| {
-            let file = asked.file;
-            (self.cuts_key(asked), file.path.clone(), Arc::clone(&file.told.texts.all), asked.takes_bodies())
-        };
-        let unknown: Vec<ToCut> = files.map(to_cut).filter(|(key, ..)| !self.kept.has(*key)).collect();
-        if !unknown.is_empty() {
-            let find = |parsers: &mut Parsers, (_, path, text, bodies): &ToCut| cuts(parsers, path, text, *bodies);
-            self.expected_cuts.set(Begun::new("cuts", unknown, Parsers::default, find));
-        }
-    }
-
-    fn take_over_cuts(&self, expected: ToFind<ToCut, Cuts>) {
-        let keys: Vec<Key> = expected.things().iter().map(|(key, ..)| *key).collect();
-        for (key, found) in keys.into_iter().zip(expected.finish().unwrap_or_default()) {
-            self.keep_cuts(key, &found);
-        }
-    }
-
-    fn keep_cuts(&self, key: Key, (cuts, is_sound): &Found<Cuts>) {
-        if *is_sound {
-            let mut writer = Writer::default();
-            cuts.write(&mut writer);
-            self.kept.put(key, writer.finish());
-        }
-    }
-
-    fn cuts_key(&self, asked: &ToShorten<'_>) -> Key {
-        let what = if asked.takes_bodies() { "cuts, bodies" } else { "cuts" };
-        self.key(&asked.file.path, &asked.file.blob, &[what])
-    }
-
     /// Those of some files of which is not known what they say, each once.
     fn unknown(&self, places: &[Place]) -> Vec<Place> {
         let mut read = self.read.borrow_mut();
@@ -302,45 +267,10 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// Parts of files in less text, each file compressed as a whole, on several threads: of each part its text and its
-    /// tokens, nothing of one that stays as it is. Of some of the files once it is cancelled.
-    pub fn shortened(&self, files: &[ToShorten<'_>], cancelled: &dyn Fn() -> bool) -> Vec<Vec<Option<(Said, u32)>>> {
-        let encoding = self.encoding;
-        if let Some(expected) = self.expected_cuts.take() {
-            self.take_over_cuts(expected);
-        }
-        let mut found = Vec::with_capacity(files.len());
-        for batch in files.chunks(AT_ONCE) {
-            if cancelled() {
-                break;
-            }
-            let kept = |key: Key| self.kept.get(key).and_then(|bytes| Cuts::read(&mut Reader(&bytes)));
-            let keyed = batch.iter().map(|asked| (asked, self.cuts_key(asked)));
-            let keyed: Vec<_> = keyed.map(|(asked, key)| (asked, key, kept(key))).collect();
-            let shorten = |parsers: &mut Parsers, (asked, _, kept): &(&ToShorten<'_>, Key, Option<Cuts>)| {
-                let (file, bodies) = (asked.file, asked.takes_bodies());
-                let new = kept.is_none().then(|| cuts(parsers, &file.path, &file.told.texts.all, bodies));
-                let known = kept.as_ref().or(new.as_ref().map(|(cuts, _)| cuts));
-                let count = |text: &str| count(encoding, text) as u32;
-                (known.map_or_else(Vec::new, |cuts| asked.shortened(cuts, &count)), new)
-            };
-            for ((_, key, _), (parts, new)) in keyed.iter().zip(threads::each(&keyed, Parsers::default, shorten)) {
-                if let Some(new) = new {
-                    self.keep_cuts(*key, &new);
-                }
-                found.push(parts);
-            }
-        }
-        found
-    }
-
     /// Keeps what was found out for the next question.
     pub fn close(self) {
         if let Some(expected) = self.expected.take().filter(Begun::is_finished) {
             self.take_over(expected);
-        }
-        if let Some(expected) = self.expected_cuts.take().filter(Begun::is_finished) {
-            self.take_over_cuts(expected);
         }
         self.kept.close();
     }
@@ -380,46 +310,6 @@ fn masked(found: Syntax) -> Syntax {
         declared: found.declared.iter().map(declaration).collect(),
         imports: found.imports.iter().map(masked).collect(),
     }
-}
-
-/// What is to be shorter of a file.
-pub struct ToShorten<'a> {
-    pub file: &'a RankedFile,
-    /// Lines, and how much is taken away from them.
-    pub parts: Vec<(LineRange, Strength)>,
-    /// Functions on these lines keep their bodies.
-    pub needed: Vec<LineRange>,
-}
-
-impl ToShorten<'_> {
-    fn takes_bodies(&self) -> bool {
-        self.parts.iter().any(|(_, strength)| *strength == Strength::Strong)
-    }
-
-    fn shortened(&self, cuts: &Cuts, count: &dyn Fn(&str) -> u32) -> Vec<Option<(Said, u32)>> {
-        let Self { file, parts, needed } = self;
-        let (own, passages) = (&file.told.texts, &file.document.passages);
-        let is_needed = |start, end| needed.iter().any(|lines| lines.overlaps(LineRange::new(start, end)));
-        let mut texts: HashMap<Strength, (Arc<str>, Vec<usize>)> = HashMap::new();
-        let part = |(lines, strength): &(LineRange, Strength)| {
-            let (text, ends) = texts.entry(*strength).or_insert_with(|| {
-                let text = cuts.taken_from((&file.path, &own.all), *strength, &is_needed);
-                let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1).collect();
-                (text.into(), ends)
-            });
-            let start = (lines.start as usize).checked_sub(2).map_or(Some(0), |line| ends.get(line).copied())?;
-            let end = ends.get(lines.end as usize - 1).copied().unwrap_or(text.len());
-            let shorter = text.get(start..end)?;
-            let is_as_it_was = own.all.get(own.lines(passages, *lines).0) == Some(shorter);
-            (!is_as_it_was).then(|| (Said::part(text, start..end), count(shorter)))
-        };
-        parts.iter().map(part).collect()
-    }
-}
-
-/// What can be taken away from a file's text.
-fn cuts(parsers: &mut Parsers, path: &str, text: &str, with_bodies: bool) -> Found<Cuts> {
-    (Cuts::of(parsers, path, text, with_bodies), !parsers.has_failed())
 }
 
 fn pack_texts(writer: &mut Writer, texts: &Texts) {
@@ -492,7 +382,6 @@ fn unpack_syntax(bytes: &[u8]) -> Option<Syntax> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::retrieve::factors::FileFactors;
     use crate::context::retrieve::words::Vocabulary;
 
     const TEXT: &str = "fn walk() {\n    // Why.\n    step();\n}\n";
@@ -544,46 +433,6 @@ mod tests {
             telling.keep(std::slice::from_ref(&place), vec![read(&mut parsers, &(place.clone(), TEXT.to_owned()))]);
             telling.close();
             assert_eq!(open().unknown(std::slice::from_ref(&place)).is_empty(), is_found);
-        }
-        let document = Arc::new(Document::read(TEXT, &mut Vocabulary::default()));
-        let file = RankedFile {
-            path: "a.rs".to_owned(),
-            blob,
-            told: Told::plain(&document, TEXT, &str::len),
-            document,
-            probability: 0.5,
-            factors: FileFactors::default(),
-            passages: Vec::new(),
-        };
-        let short = |mut parsers: Parsers| {
-            let (cuts, is_kept) = cuts(&mut parsers, "a.rs", TEXT, true);
-            (cuts.taken_from(("a.rs", TEXT), Strength::Light, &|_, _| false), is_kept)
-        };
-        assert_eq!(short(Parsers::without_a_thread()), (TEXT.to_owned(), false));
-        let (text, is_sound) = short(Parsers::default());
-        assert!(!text.contains("Why") && is_sound);
-        let beside = Telling::open(&repo, Encoding::O200kBase, None);
-        let all = LineRange::new(1, 4);
-        let asked = || ToShorten { file: &file, parts: vec![(all, Strength::Light)], needed: Vec::new() };
-        beside.expect_cuts(std::iter::once(&asked()));
-        let shortened = |telling: &Telling<'_>| {
-            let [Some((said, _))] = &telling.shortened(&[asked()], &|| false)[0][..] else {
-                panic!("nothing is shorter")
-            };
-            said.to_string()
-        };
-        assert_eq!(shortened(&beside), text);
-        assert!(beside.kept.has(beside.cuts_key(&asked())), "by whichever thread");
-        for is_known in [false, true] {
-            let telling = open();
-            let key = telling.cuts_key(&asked());
-            assert_eq!(
-                (telling.kept.has(key), telling.kept.get(key).is_some()),
-                (is_known, is_known),
-                "what can be taken away is found out once"
-            );
-            assert_eq!(shortened(&telling), text);
-            telling.close();
         }
     }
 }

@@ -125,6 +125,7 @@ impl Asked<'_> {
             Piece {
                 path: path.clone(),
                 lines: Some(lines),
+                stands_for: None,
                 kind: if is_test_path(path) { SectionKind::Test } else { kind },
                 text: text.into(),
                 tokens: None,
@@ -231,6 +232,7 @@ mod tests {
         let piece = |(number, tokens): (usize, &u32)| Piece {
             path: "a.rs".to_owned(),
             lines: Some(LineRange::new(number as u32 + 1, number as u32 + 1)),
+            stands_for: None,
             kind: SectionKind::Function,
             text: String::new().into(),
             tokens: Some(*tokens),

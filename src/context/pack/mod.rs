@@ -74,6 +74,8 @@ pub struct Piece {
     pub path: String,
     /// Lines of the file, in whose text each has its line; without them the piece stands by itself.
     pub lines: Option<LineRange>,
+    /// Of a summary, the lines in whose place it is.
+    pub stands_for: Option<LineRange>,
     pub kind: SectionKind,
     pub text: Said,
     /// Of the text, when they are counted already.
@@ -103,7 +105,7 @@ pub enum Excluded {
     Budget,
     /// The task names more than it may take.
     Named,
-    /// All of its lines are in another section; of a summary, its file is there itself.
+    /// All of its lines are in another section; of a summary, those that it stands for.
     Contained,
 }
 
@@ -314,6 +316,26 @@ pub fn pack_unless(cancelled: &dyn Fn() -> bool, pieces: &[Piece], budget: u32, 
             notes: Vec::new(),
         });
     }
+}
+
+/// What would be sent, by prices alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The pieces that are taken, by their numbers.
+    pub taken: Vec<usize>,
+    /// Tokens, about as many.
+    pub used: u32,
+    /// Tokens of code that does not fit.
+    pub missed: u64,
+}
+
+/// As [`pack_unless`] takes pieces, in a fraction of its time.
+pub fn plan(cancelled: &dyn Fn() -> bool, pieces: &[Piece], budget: u32, count: Count<'_>) -> Option<Plan> {
+    let prices = prices(pieces, count);
+    let (taken, excluded) = take::take(pieces, &prices, budget, cancelled)?;
+    let missed = excluded.iter().filter(|(at, reason)| pieces[*at].lines.is_some() && *reason == Excluded::Budget);
+    let missed = missed.map(|(at, _)| u64::from(prices[*at].text)).sum();
+    Some(Plan { taken: taken.numbers().to_vec(), used: taken.used(), missed })
 }
 
 fn left_out(

@@ -147,7 +147,8 @@ impl Taker<'_> {
                 SectionKind::Summary => SUMMARY_ROOM,
                 _ => 0,
             };
-            if self.pieces[at].kind == SectionKind::Summary && self.taken.has(&self.pieces[at].path) {
+            let stands_for = self.pieces[at].stands_for;
+            if stands_for.is_some_and(|lines| self.taken.missing(&self.pieces[at].path, lines).is_none()) {
                 self.excluded.push((at, Excluded::Contained));
                 continue;
             }

@@ -25,6 +25,7 @@ fn piece(path: &str, start: u32, end: u32, need: Need, score: f32) -> Piece {
     Piece {
         path: path.to_owned(),
         lines: Some(LineRange::new(start, end)),
+        stands_for: None,
         kind: SectionKind::Window,
         text: (start..=end).map(|line| file_line(path, line)).collect::<String>().into(),
         tokens: None,
@@ -267,22 +268,35 @@ fn no_path_begins_a_fence_before_the_text() {
 }
 
 #[rstest]
-#[case::not_beside_its_file(400, &["window", "window"])]
-#[case::not_without_room(60, &["window"])]
-fn summaries_stand_for_files_that_are_not_there(#[case] budget: u32, #[case] expected: &[&str]) {
-    let mut summary = piece("a", 1, 1, Need::Filler, 0.9);
-    (summary.kind, summary.lines) = (SectionKind::Summary, None);
-    let pieces = vec![piece("a", 1, 10, Need::Worth, 0.5), piece("b", 1, 10, Need::Worth, 0.4), summary];
+#[case::its_chunk_has_room(400, &["window", "window"])]
+#[case::nothing_has_room(60, &["window"])]
+#[case::its_chunk_has_none(700, &["window", "summary"])]
+fn a_summary_stands_for_a_chunk_that_does_not_fit(#[case] budget: u32, #[case] expected: &[&str]) {
+    let lines = if budget == 700 { 900 } else { 10 };
+    let mut summary = piece("b", 1, 1, Need::Filler, 0.9);
+    (summary.kind, summary.lines, summary.stands_for) =
+        (SectionKind::Summary, None, Some(LineRange::new(20, 19 + lines)));
+    let large = piece("b", 20, 19 + lines, Need::Worth, 0.4);
+    // That its file is there does not tell what the chunk is.
+    let pieces = vec![piece("b", 1, 10, Need::Worth, 0.5), large, summary];
     let found = packed(&pieces, budget);
-    assert_eq!(found.sections.iter().map(|section| section.kind.word()).collect::<Vec<_>>(), expected);
+    let kinds = found.sections.iter().flat_map(|section| vec![section.kind.word(); section.pieces as usize]);
+    assert_eq!(kinds.collect::<Vec<_>>(), expected);
 }
 
 #[test]
-fn a_summary_stands_for_a_file_too_large() {
-    let mut summary = piece("a", 1, 1, Need::Filler, 0.9);
-    (summary.kind, summary.lines) = (SectionKind::Summary, None);
-    let found = packed(&[piece("a", 1, 900, Need::Worth, 0.5), summary], 600);
-    assert_eq!(found.sections.iter().map(|section| section.kind).collect::<Vec<_>>(), [SectionKind::Summary]);
+fn what_is_planned_is_what_is_packed() {
+    for budget in [60, 100, 400, 4_000] {
+        let pieces: Vec<Piece> = (0..20)
+            .map(|number| piece(&format!("{}", number % 5), number * 10 + 1, number * 10 + 7, Need::Worth, 0.5))
+            .collect();
+        let planned = plan(&|| false, &pieces, budget, &count).expect("nobody cancels");
+        let found = packed(&pieces, budget);
+        assert_eq!(planned.taken.len() as u32, found.included);
+        assert!(planned.used.abs_diff(found.total_tokens) <= budget / 20, "{} {}", planned.used, found.total_tokens);
+        let missed = found.left_out.iter().filter(|left| left.reason == Excluded::Budget);
+        assert_eq!(planned.missed, missed.map(|left| u64::from(left.tokens)).sum::<u64>());
+    }
 }
 
 #[test]

@@ -118,9 +118,10 @@ fn of_a_long_declaration_that_is_named_the_head_is_told_however_small_the_budget
 
 #[test]
 fn a_file_whose_code_is_filtered_away_is_not_told_in_short() {
-    let user = "use price::lookup_price;\n\nfn total() -> u32 {\n    lookup_price(1) + lookup_price(2)\n}\n";
+    let steps = "    lookup_price(1) + lookup_price(2);\n".repeat(60);
+    let user = format!("use price::lookup_price;\n\nfn total() -> u32 {{\n{steps}}}\n");
     let sample =
-        Sample::of(&[("price.rs", "pub fn lookup_price(item: u32) -> u32 {\n    item\n}\n"), ("total.rs", user)]);
+        Sample::of(&[("price.rs", "pub fn lookup_price(item: u32) -> u32 {\n    item\n}\n"), ("total.rs", &user)]);
     let diff = "--- a/price.rs\n+++ b/price.rs\n@@ -1 +1 @@\n-pub fn lookup_price(item: u32) -> u32 {\n+pub fn lookup_price(item: u64) -> u32 {\n";
     let task = || Task { given: parse(diff), ..Task::default() };
     let kinds = |options: Options| {
@@ -130,7 +131,7 @@ fn a_file_whose_code_is_filtered_away_is_not_told_in_short() {
         let left = packed.left_out.iter().filter(|left| left.kind == SectionKind::Summary);
         (kinds, left.map(|left| left.path.clone()).collect::<Vec<_>>())
     };
-    // It is as likely as a summary needs: where its code is, the summary is left out.
+    // It is as long as what is told in short: where its code is, the summary is left out.
     let (all, summaries) = kinds(Options::default());
     assert!(!all.is_empty() && !all.contains(&SectionKind::Summary), "{all:?}");
     assert_eq!(summaries, ["total.rs"]);
