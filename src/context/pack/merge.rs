@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Excluded, Need, Piece, Price, Section, SectionKind};
+use super::{Because, Excluded, Need, Piece, Price, Section, SectionKind};
 use crate::context::mask::Mask;
 use crate::context::text::{fence_around, lines_of, shown_path};
 use crate::domain::LineRange;
@@ -216,6 +216,14 @@ pub(super) fn section(pieces: &[&Piece], lines: Option<LineRange>, text: &str) -
     let (path, kind, score, because) = match strongest {
         Some(piece) => (piece.path.clone(), piece.kind, piece.score, Arc::clone(&piece.because)),
         None => (String::new(), SectionKind::Window, 0.0, Arc::default()),
+    };
+    let is_found = |piece: &&Piece| piece.need == Need::Found;
+    let because = match pieces.iter().any(is_found) && !strongest.is_some_and(is_found) {
+        true => Arc::new(Because {
+            reason: format!("{}; a part of it found just in time", because.reason),
+            ..(*because).clone()
+        }),
+        false => because,
     };
     let text = frame(&path, lines, kind, text);
     Section {

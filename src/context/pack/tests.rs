@@ -284,6 +284,15 @@ fn a_summary_stands_for_a_chunk_that_does_not_fit(#[case] budget: u32, #[case] e
     assert_eq!(kinds.collect::<Vec<_>>(), expected);
 }
 
+#[rstest]
+#[case::the_strongest_is(0.4, "")]
+#[case::a_weaker_one_is(0.6, "; a part of it found just in time")]
+fn of_what_is_found_just_in_time_a_section_says_so(#[case] beside: f32, #[case] expected: &str) {
+    let found = piece("a", 1, 3, Need::Found, 0.5);
+    let packed = packed(&[found, piece("a", 4, 6, Need::Must, beside)], 1_000);
+    assert_eq!(packed.sections.iter().map(|section| section.because.reason.as_str()).collect::<Vec<_>>(), [expected]);
+}
+
 #[test]
 fn what_is_planned_is_what_is_packed() {
     for budget in [60, 100, 400, 4_000] {
