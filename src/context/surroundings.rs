@@ -392,7 +392,7 @@ pub fn pieces(ranked: &[RankedFile], weights: &Weights, syntax: &dyn Fn(&str) ->
                 path: file.path.clone(),
                 lines: Some(unit.lines),
                 stands_for: None,
-                kind: unit.kind.filter(|_| !is_test).unwrap_or_else(|| kind(file, strongest, passage)),
+                kind: unit.kind.filter(|_| !is_test).unwrap_or_else(|| kind(file, unit.lines, (strongest, passage))),
                 text,
                 tokens: Some(tokens),
                 need: Need::Worth,
@@ -406,10 +406,12 @@ pub fn pieces(ranked: &[RankedFile], weights: &Weights, syntax: &dyn Fn(&str) ->
     pieces
 }
 
-fn kind(file: &RankedFile, number: usize, passage: &RankedPassage) -> SectionKind {
+/// What lines are that no declaration is, by the passage that tells most of them.
+fn kind(file: &RankedFile, lines: LineRange, (number, passage): (usize, &RankedPassage)) -> SectionKind {
+    let imports = || file.document.imports.get(lines.start as usize - 1..lines.end as usize).unwrap_or_default();
     match () {
         () if is_test_path(&file.path) => SectionKind::Test,
-        () if passage.factors.imports > 0.0 => SectionKind::Module,
+        () if passage.factors.imports > 0.0 && imports().contains(&true) => SectionKind::Module,
         () if file.told.types.get(number).is_some_and(|is_type| *is_type) => SectionKind::Type,
         () if passage.factors.has_declaration > 0.0 => SectionKind::Function,
         () => SectionKind::Window,

@@ -215,3 +215,17 @@ fn a_part_of_a_function_says_so_within_the_budget() {
     let packed = sample.asked(focus("price.rs", 1), 4_000, Options::default(), Vec::new());
     assert!(packed.sections.iter().any(|section| section.text.contains("(part of function walk_")), "{packed:#?}");
 }
+
+#[test]
+fn a_window_that_imports_stand_before_is_no_module() {
+    let steps: String = (0..120)
+        .map(|number| format!("    road.step_{number}(lookup_price(road), \"a step of {number}\");\n"))
+        .collect();
+    let walk = format!("use crate::price::lookup_price;\n\n/// Walks.\nfn walk(road: &Road) {{\n{steps}}}\n");
+    let sample = Sample::of(&[("walk.rs", &walk), ("price.rs", "pub fn lookup_price(road: &Road) {}\n")]);
+    let options = Options { kinds: vec![SectionKind::Module], ..Options::default() };
+    let packed = sample.asked(focus("price.rs", 1), 20_000, options, Vec::new());
+    let of_it = packed.sections.iter().filter(|section| section.path == "walk.rs");
+    let lines: Vec<_> = of_it.map(|section| section.lines).collect();
+    assert_eq!(lines, [Some(LineRange::new(1, 2))]);
+}
