@@ -107,10 +107,11 @@ fn squeezable(
         }
     }
     found.sort_by(|a, b| pieces[a.at].score.total_cmp(&pieces[b.at].score).then(a.at.cmp(&b.at)));
-    let mut all = 0;
+    let mut left = MOST_TOKENS;
     found.retain(|one| {
-        all += tokens(&pieces[one.at]);
-        all <= MOST_TOKENS
+        let rest = left.checked_sub(tokens(&pieces[one.at]));
+        left = rest.unwrap_or(left);
+        rest.is_some()
     });
     found
 }
