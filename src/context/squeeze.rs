@@ -27,13 +27,16 @@ const KEEPS_BODIES: f32 = 0.4;
 /// Of what is sent so many tokens are compressed, those of the lowest scores: to parse them takes some hundredths of a second.
 const MOST_TOKENS: usize = 24_000;
 
+/// What would be taken of pieces; `None` once it is cancelled.
+type Planning<'a> = &'a dyn Fn(&[Piece]) -> Option<Plan>;
+
 /// Compresses pieces while a budget is as good as used up by what `plan` takes of them, and code is left out; says how. `None`
 /// once it is cancelled.
 pub fn squeezed(
     mut pieces: Vec<Piece>,
     ranked: &[RankedFile],
     telling: &Telling<'_>,
-    (plan, budget): (&dyn Fn(&[Piece]) -> Option<Plan>, u32),
+    (plan, budget): (Planning<'_>, u32),
     cancelled: &dyn Fn() -> bool,
 ) -> Option<(Vec<Piece>, Option<Strength>)> {
     let mut used = None;
