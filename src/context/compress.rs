@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use crate::domain::word_enum;
 use crate::provider::builtin::facts::Facts;
 use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::{KindSet, Node, Parsers, Source};
+use crate::provider::builtin::source::{KindSet, Node, NodeIndex, Parsers, Source};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,10 @@ const NOTES: [&str; 4] = ["TODO", "FIXME", "XXX", "HACK"];
 
 /// A chunk with less in it, as far as it still parses; `None` where nothing goes. The language is its file's.
 pub fn compressed(parsers: &mut Parsers, language: Language, chunk: &str, strength: Strength) -> Option<String> {
+    // Where it begins outside of the code, that is not to be seen.
+    if language == Language::Php && chunk.contains("?>") {
+        return None;
+    }
     frames(language)
         .iter()
         .find_map(|(before, after)| {
@@ -87,7 +91,7 @@ impl Cuts {
             language: source.language,
             comments: comments(source, kinds),
             bodies: if strength == Strength::Strong { bodies(source, kinds) } else { Vec::new() },
-            quoted: quoted(source),
+            quoted: quoted(source, kinds),
         }
     }
 
@@ -107,7 +111,9 @@ impl Cuts {
             while quoted.next_if(|(_, end)| *end < row).is_some() {}
             let is_quoted = quoted.peek().is_some_and(|(start, _)| *start <= row);
             let end = if line.ends_with('\n') { "\n" } else { "" };
-            let kept = match (is_quoted, has_meaning) {
+            // A blank behind it would be no blank any more.
+            let is_escaped = line.trim_end().ends_with('\\');
+            let kept = match (is_quoted || is_escaped, has_meaning) {
                 (true, _) => line.strip_suffix('\n').unwrap_or(line),
                 (false, true) => line.trim_end(),
                 (false, false) => line.trim(),
@@ -183,6 +189,13 @@ fn comments(source: &Source<'_>, kinds: &Kinds) -> Vec<Cut> {
         }
         // A line comment's node may hold its line end.
         let (start, end) = (node.start as usize, node.start as usize + text.trim_end_matches(['\n', '\r']).len());
+        // What follows on its last line may belong to what is before its first one.
+        let mut rest = source.text.get(end..).unwrap_or_default().iter().take_while(|byte| **byte != b'\n');
+        if source.text.get(start..end).is_some_and(|text| text.contains(&b'\n'))
+            && rest.any(|byte| !byte.is_ascii_whitespace())
+        {
+            continue;
+        }
         let touches = |neighbour: Option<&u8>| neighbour.is_some_and(|byte| !byte.is_ascii_whitespace());
         let before = start.checked_sub(1).and_then(|before| source.text.get(before));
         let is_between = touches(before) && touches(source.text.get(end));
@@ -196,6 +209,7 @@ fn declarations(language: Language) -> &'static [&'static str] {
     match language {
         Language::Go => &[
             "package_clause",
+            "import_declaration",
             "function_declaration",
             "method_declaration",
             "type_declaration",
@@ -252,21 +266,57 @@ fn is_documentation(text: &str) -> bool {
 
 /// What tools obey: `#!/bin/sh`, `//go:build`, `# noqa`, `// eslint-disable`.
 fn is_directive(text: &str) -> bool {
-    const MARKS: [&str; 9] =
-        ["#!", "//go:", "noqa", "eslint", "prettier-", "@ts-", "type: ignore", "rubocop:", "coding:"];
+    const MARKS: [&str; 21] = [
+        "#!",
+        "//go:",
+        "+build",
+        "nolint",
+        "NOLINT",
+        "noqa",
+        "pragma",
+        "pylint:",
+        "mypy:",
+        "fmt:",
+        "type: ignore",
+        "coding:",
+        "eslint",
+        "prettier-",
+        "@ts-",
+        "__PURE__",
+        "istanbul",
+        "rubocop:",
+        "frozen_string_literal:",
+        "shellcheck",
+        "clang-format",
+    ];
     MARKS.iter().any(|mark| text.contains(mark))
+}
+
+/// A shorter body takes no more tokens than what says that it is left out, in bytes.
+const SHORT_BODY: usize = 48;
+
+/// Whether there is more in a body than comments and what Python has for them.
+fn has_code(source: &Source<'_>, body: NodeIndex, kinds: &Kinds) -> bool {
+    let is_text =
+        |node: &Node| source.language == Language::Python && source.start_of(node, 1).starts_with(['"', '\'']);
+    let mut inside = source.children(body).map(|at| &source.nodes[at]);
+    inside.any(|node| node.is_named() && !kinds.comments.contains(node.kind) && !is_text(node))
 }
 
 fn bodies(source: &Source<'_>, kinds: &Kinds) -> Vec<Cut> {
     let facts = Facts::of(source);
     let mut bodies = Vec::new();
     for function in &facts.functions {
-        let mut children = source.children(function.node).map(|at| source.nodes[at]);
-        let Some(body) = children.find(|node| kinds.bodies.contains(node.kind)) else { continue };
+        let mut children = source.children(function.node);
+        let Some(at) = children.find(|at| kinds.bodies.contains(source.nodes[*at].kind)) else { continue };
+        let body = source.nodes[at];
         let text = source.text(&body);
+        if text.len() < SHORT_BODY || !has_code(source, at, kinds) {
+            continue;
+        }
         let (start, end) = (body.start as usize, body.end as usize);
         let cut = match (text.strip_prefix('{'), text.ends_with('}')) {
-            (Some(_), true) if text.len() > 2 => {
+            (Some(_), true) => {
                 let instead = if source.language == Language::Bash { " : left out;" } else { " /* left out */" };
                 Cut { start: start + 1, end: end - 1, instead }
             }
@@ -282,11 +332,14 @@ fn bodies(source: &Source<'_>, kinds: &Kinds) -> Vec<Cut> {
     bodies
 }
 
-/// The rows of leaves that have several, in order: only leaves can hold white space that is part of the program.
-fn quoted(source: &Source<'_>) -> Vec<(u32, u32)> {
+/// The rows of leaves that have several, in order: only leaves can hold white space that is part of the program, and
+/// comments are none.
+fn quoted(source: &Source<'_>, kinds: &Kinds) -> Vec<(u32, u32)> {
     let leaves = source.nodes.iter().enumerate().filter(|(at, node)| node.end_index as usize == at + 1);
-    let mut quoted: Vec<(u32, u32)> =
-        leaves.filter(|(_, node)| node.row != node.end_row).map(|(_, node)| (node.row, node.end_row)).collect();
+    let is_comment =
+        |node: &Node| [node, &source.nodes[node.parent as usize]].iter().any(|node| kinds.comments.contains(node.kind));
+    let quoted = leaves.filter(|(_, node)| node.row != node.end_row && !is_comment(node));
+    let mut quoted: Vec<(u32, u32)> = quoted.map(|(_, node)| (node.row, node.end_row)).collect();
     quoted.sort_unstable();
     quoted
 }
@@ -318,7 +371,7 @@ mod tests {
     #[case::rust_strong(
         "a.rs",
         Strength::Strong,
-        "fn f() -> u8 {\n    g();\n    1\n}\n",
+        "fn f() -> u8 {\n    call(first_argument, second_argument, third_argument);\n    1\n}\n",
         "fn f() -> u8 { /* left out */\n\n\n}\n"
     )]
     #[case::python_keeps_indentation(
@@ -330,19 +383,19 @@ mod tests {
     #[case::python_strong(
         "a.py",
         Strength::Strong,
-        "def f(x):\n    y = x\n    return y\n\nz = 1\n",
+        "def f(x):\n    y = call(first_argument, second_argument, third_argument)\n    return y\n\nz = 1\n",
         "def f(x):\n    ...  # left out\n\n\nz = 1\n"
     )]
     #[case::bash_strong(
         "a.sh",
         Strength::Strong,
-        "f() {\n  g\n}\nh() { i; }\n",
+        "f() {\n  call first_argument second_argument third_argument fourth\n}\nh() { call first_argument second_argument third_argument fourth; }\n",
         "f() { : left out;\n\n}\nh() { : left out;}\n"
     )]
     #[case::go_strong(
         "a.go",
         Strength::Strong,
-        "package a\n\nfunc F() {}\n\nfunc G() { h(1) }\n",
+        "package a\n\nfunc F() {}\n\nfunc G() { call(first_argument, second_argument, third_argument) }\n",
         "package a\n\nfunc F() {}\n\nfunc G() { /* left out */}\n"
     )]
     #[case::words_stay_apart(
@@ -366,8 +419,8 @@ mod tests {
     #[case::ruby_strong(
         "a.rb",
         Strength::Strong,
-        "class A\n  def f(x)\n    g\n    x\n  end\n\n  def h; i; end\nend\n",
-        "class A\n  def f(x)\n    # left out\n\n  end\n\n  def h; i; end\nend\n"
+        "class A\n  def f(x)\n    call(first_argument, second_argument, third_argument)\n    x\n  end\n\n  def h; call(first_argument, second_argument, third_argument); end\nend\n",
+        "class A\n  def f(x)\n    # left out\n\n  end\n\n  def h; call(first_argument, second_argument, third_argument); end\nend\n"
     )]
     #[case::java_method(
         "A.java",
@@ -384,7 +437,7 @@ mod tests {
     #[case::cpp_method(
         "a.cc",
         Strength::Strong,
-        "  int f() const { return 1; }\n",
+        "  int f() const { return call(first_argument, second_argument, third_argument); }\n",
         "int f() const { /* left out */}\n"
     )]
     #[case::csharp_property("A.cs", Strength::Light, "  int X { get; } // x\n", "  int X { get; } \n")]
@@ -402,6 +455,49 @@ mod tests {
     )]
     #[case::php_file("a.php", Strength::Light, "<?php\nf(); // x\n", "<?php\nf(); \n")]
     #[case::php_text("a.php", Strength::Strong, "<p>\n  # x // x\n</p>\n", "<p>\n  # x // x\n</p>\n")]
+    #[case::php_around_code(
+        "a.php",
+        Strength::Light,
+        "function f() {} ?>\n# Heading\n",
+        "function f() {} ?>\n# Heading\n"
+    )]
+    #[case::short_bodies_stay(
+        "a.rs",
+        Strength::Strong,
+        "fn f() -> u8 {\n    1\n}\nfn g() {\n}\n",
+        "fn f() -> u8 {\n1\n}\nfn g() {\n}\n"
+    )]
+    #[case::a_body_of_comments_is_empty(
+        "a.rs",
+        Strength::Strong,
+        "fn f() {\n    // Nothing is to be done here, for reasons that nobody knows.\n}\n",
+        "fn f() {\n\n}\n"
+    )]
+    #[case::a_body_that_says_what_it_would_do(
+        "a.py",
+        Strength::Strong,
+        "def f():\n    \"\"\"Nothing is to be done here, for reasons that nobody knows.\"\"\"\n",
+        "def f():\n    \"\"\"Nothing is to be done here, for reasons that nobody knows.\"\"\"\n"
+    )]
+    #[case::cgo(
+        "a.go",
+        Strength::Light,
+        "package a\n\n// int walk(int a);\nimport \"C\"\n",
+        "package a\n\n// int walk(int a);\nimport \"C\"\n"
+    )]
+    #[case::code_behind_a_comment_of_two_lines(
+        "a.c",
+        Strength::Light,
+        "#define X /* a\n b */ f();\n",
+        "#define X /* a\n b */ f();\n"
+    )]
+    #[case::an_escaped_blank("a.sh", Strength::Medium, "f a\\ \ng  \n", "f a\\ \ng\n")]
+    #[case::documentation_is_indented_by_nothing(
+        "a.rs",
+        Strength::Medium,
+        "mod a {\n    /// Doc.\n    #[b]\n    fn f() {}\n}\n",
+        "mod a {\n/// Doc.\n#[b]\nfn f() {}\n}\n"
+    )]
     #[case::broken("a.rs", Strength::Strong, "fn f( {\n // x\n", "fn f( {\n // x\n")]
     fn less_is_left(#[case] path: &str, #[case] strength: Strength, #[case] text: &str, #[case] expected: &str) {
         assert_eq!(shorter(path, text, strength), expected);

@@ -14,18 +14,21 @@ use crate::domain::LineRange;
 
 /// What has fewer tokens fits where there is room for a summary, see `take.rs`.
 const FEWEST_TOKENS: u32 = 400;
-/// So many chunks are told in short, those that are worth most.
+/// So many chunks are told in short: those that must be there or are named first, then those that are worth most.
 const MOST: usize = 16;
-/// Of a class with many methods so many lines are told.
+/// Of a class with many methods so many lines are told, those that are no longer than so many bytes.
 const MOST_LINES: usize = 24;
+const LONGEST_LINE: usize = 300;
 
-/// The summaries of pieces that may not fit, those of the worthiest first.
+/// The summaries of pieces that may not fit. Of one that declares nothing there is none.
 pub fn summaries(code: &[Piece], ranked: &[RankedFile], syntax: &dyn Fn(&str) -> Syntax) -> Vec<Piece> {
     let files: HashMap<&str, &RankedFile> = ranked.iter().map(|file| (file.path.as_str(), file)).collect();
-    let may_miss =
-        |piece: &&Piece| piece.need > Need::Named && piece.tokens.is_some_and(|tokens| tokens >= FEWEST_TOKENS);
+    let may_miss = |piece: &&Piece| piece.tokens.is_some_and(|tokens| tokens >= FEWEST_TOKENS);
     let mut large: Vec<&Piece> = code.iter().filter(may_miss).collect();
-    large.sort_by(|a, b| b.worth.total_cmp(&a.worth).then_with(|| (&a.path, a.lines).cmp(&(&b.path, b.lines))));
+    large.sort_by(|a, b| {
+        let by_need = a.need.min(Need::Found).cmp(&b.need.min(Need::Found));
+        by_need.then(b.worth.total_cmp(&a.worth)).then_with(|| (&a.path, a.lines).cmp(&(&b.path, b.lines)))
+    });
     let in_short = |large: &Piece| summary(large, files.get(large.path.as_str())?, &syntax(&large.path));
     large.into_iter().take(MOST).filter_map(in_short).collect()
 }
@@ -39,11 +42,12 @@ fn summary(large: &Piece, file: &RankedFile, syntax: &Syntax) -> Option<Piece> {
     if heads.is_empty() {
         heads = by_looks.filter(|line| lines.holds(*line)).collect();
     }
-    let told: String = heads.iter().map(|head| lines_of(&large.text, lines.start, *head)).collect();
-    let told: Vec<&str> = told.lines().map(str::trim_end).filter(|line| !line.is_empty()).take(MOST_LINES).collect();
+    heads.dedup();
+    let told = heads.iter().flat_map(|head| lines_of(&large.text, lines.start, *head).lines().map(str::trim_end));
+    let is_told = |line: &&str| !line.is_empty() && line.len() <= LONGEST_LINE;
+    let told: Vec<&str> = told.take(2 * MOST_LINES).filter(is_told).take(MOST_LINES).collect();
     let text = format!("lines {}-{}, {tokens} tokens\n{}\n", lines.start, lines.end, told.join("\n"));
-    let text = text.trim_end().to_owned() + "\n";
-    (text.len() < large.text.len()).then(|| Piece {
+    (!told.is_empty() && text.len() < large.text.len()).then(|| Piece {
         path: large.path.clone(),
         stands_for: Some(lines),
         score: large.score,
@@ -77,7 +81,7 @@ mod tests {
                 SectionKind::Function,
                 "lines 1-65, 500 tokens\nimpl Walk {\n    pub fn far(&self) -> u32 {\n",
             ),
-            ("a.txt", &plain, SectionKind::Window, "lines 1-70, 500 tokens\n"),
+            ("a.txt", &plain, SectionKind::Window, ""),
         ] {
             let document = Arc::new(Document::read(text, &mut Vocabulary::default()));
             let file = RankedFile {
@@ -99,9 +103,17 @@ mod tests {
             };
             let small = Piece { tokens: Some(FEWEST_TOKENS - 1), ..large.clone() };
             let of = |path: &str| syntax(&mut Parsers::default(), path, text);
+            let certain =
+                Piece { need: Need::Must, worth: 0.0, lines: Some(LineRange::new(1, lines.end - 1)), ..large.clone() };
+            let order: Vec<_> = summaries(&[large.clone(), certain], std::slice::from_ref(&file), &of)
+                .iter()
+                .filter_map(|piece| piece.stands_for)
+                .collect();
+            assert!(order.is_sorted_by_key(|lines| lines.end), "what must be there comes first: {order:?}");
             let found = summaries(&[small, large], &[file], &of);
-            assert_eq!(found.iter().map(|piece| &*piece.text).collect::<Vec<_>>(), [expected]);
-            assert_eq!((found[0].lines, found[0].stands_for), (None, Some(lines)));
+            let told: String = found.iter().map(|piece| &*piece.text).collect();
+            assert_eq!(told, expected);
+            assert!(found.iter().all(|piece| (piece.lines, piece.stands_for) == (None, Some(lines))));
         }
     }
 }

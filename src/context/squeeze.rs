@@ -123,7 +123,8 @@ fn squeezable(
 fn how_much(piece: &Piece, strength: Strength) -> Option<Strength> {
     match () {
         () if piece.need <= Need::Named || piece.score >= KEPT => None,
-        () if piece.score >= KEEPS_BODIES => Some(strength.min(Strength::Medium)),
+        // What it was found for may be in a body.
+        () if piece.need == Need::Found || piece.score >= KEEPS_BODIES => Some(strength.min(Strength::Medium)),
         () => Some(strength),
     }
 }
@@ -132,10 +133,12 @@ fn how_much(piece: &Piece, strength: Strength) -> Option<Strength> {
 /// stays: its title would say more than it.
 fn squeeze(pieces: &mut Vec<Piece>, squeezable: &[Squeezable], telling: &Telling<'_>) -> bool {
     let encoding = telling.encoding();
-    let asked: Vec<(&Squeezable, &str)> = squeezable.iter().map(|one| (one, &*pieces[one.at].text)).collect();
-    let shorter = threads::each(&asked, Parsers::default, |parsers, (one, text)| {
+    let asked: Vec<(&Squeezable, &str, usize)> =
+        squeezable.iter().map(|one| (one, &*pieces[one.at].text, tokens(&pieces[one.at]))).collect();
+    let shorter = threads::each(&asked, Parsers::default, |parsers, (one, text, tokens)| {
         let text = compressed(parsers, one.language, text, one.strength)?;
-        Some((one.at, count(encoding, &text) as u32, text))
+        let fewer = Some(count(encoding, &text)).filter(|fewer| fewer < tokens)?;
+        Some((one.at, fewer as u32, text))
     });
     let mut is_shorter = false;
     let mut empty = vec![false; pieces.len()];
@@ -160,6 +163,7 @@ mod tests {
     use crate::context::retrieve::factors::FileFactors;
     use crate::context::retrieve::told::Told;
     use crate::context::retrieve::words::Vocabulary;
+    use crate::context::surroundings::piece;
     use crate::domain::Encoding;
     use crate::git::Repo;
 
@@ -212,6 +216,20 @@ pub fn third() -> u32 {
         assert_eq!(is_tight(&Plan { taken: Vec::new(), used, missed }, 1_000), expected);
     }
 
+    #[rstest]
+    #[case::what_must_be_there(Need::Must, 0.35, None)]
+    #[case::what_is_named(Need::Named, 0.35, None)]
+    #[case::what_may_well_matter(Need::Worth, KEPT, None)]
+    #[case::what_may_matter(Need::Worth, KEEPS_BODIES, Some(Strength::Medium))]
+    #[case::what_was_found_for_its_words(Need::Found, 0.35, Some(Strength::Medium))]
+    #[case::what_hardly_matters(Need::Worth, 0.35, Some(Strength::Strong))]
+    fn what_matters_more_is_compressed_less(#[case] need: Need, #[case] score: f32, #[case] most: Option<Strength>) {
+        let piece = Piece { score, ..piece(SectionKind::Function, need, String::new(), "") };
+        for strength in Strength::ALL {
+            assert_eq!(how_much(&piece, *strength), most.map(|most| most.min(*strength)));
+        }
+    }
+
     #[test]
     fn lines_keep_their_numbers_behind_what_must_be_there() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -236,7 +254,7 @@ pub fn third() -> u32 {
             _ => (Need::Worth, 0.35),
         };
         let texts = &file.told.texts;
-        let piece = |lines: LineRange| Piece {
+        let chunk_piece = |lines: LineRange| Piece {
             path: file.path.clone(),
             lines: Some(lines),
             stands_for: None,
@@ -250,9 +268,9 @@ pub fn third() -> u32 {
             because: Arc::new(Because::default()),
         };
         let chunks = telling.syntax(&file.path, &file.blob).chunks;
-        let mut pieces: Vec<Piece> = chunks.iter().map(|chunk| piece(chunk.lines)).collect();
+        let mut pieces: Vec<Piece> = chunks.iter().map(|chunk| chunk_piece(chunk.lines)).collect();
         // No chunk: what it begins in is not known.
-        pieces.push(Piece { score: 0.35, need: Need::Worth, ..piece(LineRange::new(10, 12)) });
+        pieces.push(Piece { score: 0.35, need: Need::Worth, ..chunk_piece(LineRange::new(10, 12)) });
         let (ranked, all) = ([file.clone()], pieces.len());
         for strength in Strength::ALL {
             let before: Vec<String> = pieces.iter().map(|piece| piece.text.to_string()).collect();
