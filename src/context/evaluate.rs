@@ -22,9 +22,8 @@ use super::house_documents::house_documents;
 use super::imports::Tree;
 use super::just_in_time;
 use super::library::{Library, Own, code_of, content};
-use super::pack::{Because, Need, Packed, Piece, Section, SectionKind, pack, pack_unless};
+use super::pack::{Because, Need, Packed, Piece, Section, SectionKind, pack};
 use super::past::Known;
-use super::remarks::with_parts;
 use super::retrieve::history::Touch;
 use super::retrieve::paths::is_code;
 use super::retrieve::task::{Given, GivenHunk, Task, old_lines};
@@ -32,7 +31,7 @@ use super::retrieve::told::Told;
 use super::retrieve::weights::Weights;
 use super::retrieve::{RankedFile, SourceFile, Sources, rank, reweigh};
 use super::skeleton::{Documents, skeleton};
-use super::squeeze::squeezed;
+use super::squeeze::packed;
 use super::surroundings::{HISTORY, is_likely, pieces};
 use super::telling::Telling;
 use super::tokens::{Encoding, count};
@@ -188,12 +187,7 @@ pub fn evaluate(
             let mut code = pieces(ranked, weights, &syntax);
             just_in_time::mark(&mut code, ranked);
             all.extend(code.into_iter().filter(is_likely));
-            let pack = |all: &[Piece]| {
-                with_parts(&|room| pack_unless(&|| false, all, room, &tokens), &declared, (budget, &tokens))
-            };
-            let plan = |all: &[Piece]| super::pack::plan(&|| false, all, budget, &tokens);
-            let squeezed = squeezed(all, ranked, &telling, (&plan, budget), &|| false);
-            squeezed.and_then(|(all, _)| pack(&all)).unwrap_or_default()
+            packed(all, ranked, &telling, &declared, (budget, &tokens), &|| false).unwrap_or_default()
         };
         let leading = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
         let places = leading.iter().map(|file| (file.path.clone(), file.blob.clone()));

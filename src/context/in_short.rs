@@ -62,11 +62,13 @@ mod tests {
 
     use super::*;
     use crate::context::chunk::syntax;
+    use crate::context::mask::Mask;
     use crate::context::pack::Because;
     use crate::context::retrieve::document::Document;
     use crate::context::retrieve::factors::FileFactors;
     use crate::context::retrieve::told::Told;
     use crate::context::retrieve::words::Vocabulary;
+    use crate::context::text::Text;
     use crate::provider::builtin::source::Parsers;
 
     #[test]
@@ -115,5 +117,32 @@ mod tests {
             assert_eq!(told, expected);
             assert!(found.iter().all(|piece| (piece.lines, piece.stands_for) == (None, Some(lines))));
         }
+    }
+
+    #[test]
+    fn a_summary_names_nothing_that_may_not_be_told() {
+        let text =
+            "type: \"ghp_0123456789abcdefghijklmnopqrstuvwxyz\"\nfn fine() {}\n".to_owned() + &"x = 1\n".repeat(70);
+        let document = Arc::new(Document::read(&text, &mut Vocabulary::default()));
+        let masked = Text::new("a.txt", text.as_bytes(), Mask::On);
+        let said = |first, last| (first..=last).flat_map(|number| [masked.line(number), "\n"]).collect::<String>();
+        let file = RankedFile {
+            path: "a.txt".to_owned(),
+            blob: String::new(),
+            told: Told::masked(&document, &text, &said, &str::len),
+            document,
+            probability: 0.5,
+            factors: FileFactors::default(),
+            passages: Vec::new(),
+        };
+        let large = Piece {
+            path: file.path.clone(),
+            lines: Some(LineRange::new(1, 72)),
+            tokens: Some(500),
+            ..piece(SectionKind::Window, Need::Worth, file.told.texts.all.to_string(), "")
+        };
+        let found = summaries(&[large], &[file], &|_| Syntax::default());
+        let told = &found[0].text;
+        assert!(told.ends_with("fn fine() {}\n") && told.contains("«secret") && !told.contains("ghp_"), "{}", &**told);
     }
 }

@@ -8,7 +8,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::chunk::ChunkKind;
 use super::compress::{Strength, compressed};
-use super::pack::{Need, Piece, Plan};
+use super::pack::{Count, Need, Packed, Piece, Plan, pack_unless, plan};
+use super::remarks::{Declared, with_parts};
 use super::retrieve::RankedFile;
 use super::telling::Telling;
 use super::threads;
@@ -27,41 +28,35 @@ const KEEPS_BODIES: f32 = 0.4;
 /// Of what is sent so many tokens are compressed, those of the lowest scores: to parse them takes some hundredths of a second.
 const MOST_TOKENS: usize = 24_000;
 
-/// What would be taken of pieces; `None` once it is cancelled.
-type Planning<'a> = &'a dyn Fn(&[Piece]) -> Option<Plan>;
-
-/// Compresses pieces while a budget is as good as used up by what `plan` takes of them, and code is left out; says how. `None`
-/// once it is cancelled.
-pub fn squeezed(
+/// Packs pieces into a budget, and compresses them before that while it is as good as used up by what will be taken of them and
+/// code is left out. `None` once it is cancelled.
+pub fn packed(
     mut pieces: Vec<Piece>,
     ranked: &[RankedFile],
     telling: &Telling<'_>,
-    (plan, budget): (Planning<'_>, u32),
+    declared: Declared<'_>,
+    (budget, count): (u32, Count<'_>),
     cancelled: &dyn Fn() -> bool,
-) -> Option<(Vec<Piece>, Option<Strength>)> {
-    let mut used = None;
-    let mut planned = plan(&pieces)?;
+) -> Option<Packed> {
+    let plan = |pieces: &[Piece]| plan(cancelled, pieces, budget, count);
+    let (mut compression, mut planned) = (None, plan(&pieces)?);
     for strength in Strength::ALL {
         if !is_tight(&planned, budget) {
             break;
         }
         let squeezable = squeezable(&pieces, &planned.taken, ranked, telling, *strength);
         let most: usize = squeezable.iter().map(|one| tokens(&pieces[one.at])).sum();
+        let is_last = *strength == Strength::Strong;
         // Were all of it gone, there would not be room for everything: the strongest step is taken at once.
-        if *strength != Strength::Strong && planned.missed > most as u64 {
-            continue;
-        }
-        if cancelled() {
-            return None;
-        }
-        if squeeze(&mut pieces, &squeezable, telling) {
-            used = Some(*strength);
-            if *strength != Strength::Strong {
+        if (is_last || planned.missed <= most as u64) && squeeze(&mut pieces, &squeezable, telling) {
+            compression = Some(*strength);
+            if !is_last {
                 planned = plan(&pieces)?;
             }
         }
     }
-    Some((pieces, used))
+    let pack = |room| pack_unless(cancelled, &pieces, room, count);
+    Some(Packed { compression, ..with_parts(&pack, declared, (budget, count))? })
 }
 
 fn is_tight(plan: &Plan, budget: u32) -> bool {
@@ -129,9 +124,9 @@ fn how_much(piece: &Piece, strength: Strength) -> Option<Strength> {
     }
 }
 
-/// Compresses code on several threads and says whether anything became shorter. Of what is left out with all it says nothing
-/// stays: its title would say more than it.
-fn squeeze(pieces: &mut Vec<Piece>, squeezable: &[Squeezable], telling: &Telling<'_>) -> bool {
+/// Compresses code on several threads and says whether anything became shorter. What says nothing any more is not sent: its
+/// title would say more than it.
+fn squeeze(pieces: &mut [Piece], squeezable: &[Squeezable], telling: &Telling<'_>) -> bool {
     let encoding = telling.encoding();
     let asked: Vec<(&Squeezable, &str, usize)> =
         squeezable.iter().map(|one| (one, &*pieces[one.at].text, tokens(&pieces[one.at]))).collect();
@@ -141,13 +136,13 @@ fn squeeze(pieces: &mut Vec<Piece>, squeezable: &[Squeezable], telling: &Telling
         Some((one.at, fewer as u32, text))
     });
     let mut is_shorter = false;
-    let mut empty = vec![false; pieces.len()];
     for (at, tokens, text) in shorter.into_iter().flatten() {
-        (is_shorter, empty[at]) = (true, !text.contains(char::is_alphanumeric));
+        is_shorter = true;
+        if !text.contains(char::is_alphanumeric) {
+            pieces[at].need = Need::Nothing;
+        }
         (pieces[at].text, pieces[at].tokens) = (text.into(), Some(tokens));
     }
-    let mut empty = empty.into_iter();
-    pieces.retain(|_| !empty.next().unwrap_or(false));
     is_shorter
 }
 
@@ -158,7 +153,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::context::pack::{Because, Said, SectionKind};
+    use crate::context::pack::{Because, Excluded, Said, SectionKind, pack};
     use crate::context::retrieve::document::Document;
     use crate::context::retrieve::factors::FileFactors;
     use crate::context::retrieve::told::Told;
@@ -280,7 +275,11 @@ pub fn third() -> u32 {
             let is_as_before = pieces.iter().map(|piece| &*piece.text).eq(before.iter().map(String::as_str));
             assert_ne!(is_shorter, is_as_before, "{strength:?}");
         }
-        assert!(pieces.len() < all && pieces.iter().all(|piece| !piece.text.trim().is_empty()));
+        let silent = pieces.iter().filter(|piece| piece.need == Need::Nothing);
+        assert!(pieces.len() == all && silent.eq(pieces.iter().filter(|piece| piece.text.trim().is_empty())));
+        let sent = pack(&pieces, 10_000, &str::len);
+        let left: Vec<_> = sent.left_out.iter().map(|left| (left.reason, left.lines)).collect();
+        assert!(left.contains(&(Excluded::Compressed, chunks.last().map(|chunk| chunk.lines))), "{left:?}");
         for piece in &pieces {
             let lines = piece.lines.expect("of a file");
             assert_eq!(piece.text.lines().count() as u32, lines.end - lines.start + 1, "{lines:?}");

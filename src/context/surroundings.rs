@@ -22,9 +22,9 @@ use super::just_in_time;
 use super::library::{Library, Own, code_of};
 use super::meaning::Meaning;
 use super::named::{self, Mentions};
-use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files, pack_unless, plan};
+use super::pack::{Because, Count, Filter, Need, Packed, Piece, Said, SectionKind, best_of_files};
 use super::past::Known;
-use super::remarks::{tell_coverage, tell_last_change, untested, untested_piece, with_parts};
+use super::remarks::{tell_coverage, tell_last_change, untested, untested_piece};
 use super::rest::{Shown, looked_at, rests};
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, Task};
@@ -33,7 +33,7 @@ use super::retrieve::{RankedFile, RankedPassage, SourceFile, Sources, rank, rewe
 use super::score;
 use super::secret_files::is_secret_file;
 use super::skeleton::{Documents, skeleton};
-use super::squeeze::squeezed;
+use super::squeeze::packed;
 use super::task_text::task_text;
 use super::telling::{Place, Telling};
 use super::tokens::Memo;
@@ -309,10 +309,7 @@ fn put_together(
     all.extend(code);
     all.extend(summaries);
     let declared = |path: &str| blobs.get(path).map(|blob| telling.declarations(path, blob)).unwrap_or_default();
-    let plan = |all: &[Piece]| plan(cancelled, all, budget, count);
-    let pack = |all: &[Piece]| with_parts(&|room| pack_unless(cancelled, all, room, count), &declared, (budget, count));
-    let squeezed = squeezed(all, &ranked, telling, (&plan, budget), cancelled);
-    let packed = squeezed.and_then(|(all, compression)| Some(Packed { compression, ..pack(&all)? }));
+    let packed = packed(all, &ranked, telling, &declared, (budget, count), cancelled);
     let Some(mut packed) = packed else { return Ok(None) };
     notes.extend(
         in_focus

@@ -65,6 +65,8 @@ pub enum Need {
     Worth,
     /// Where there is room left at the end.
     Filler,
+    /// Compressed, it says nothing any more: it is not taken.
+    Nothing,
 }
 
 /// Something that could be sent.
@@ -107,6 +109,8 @@ pub enum Excluded {
     Named,
     /// All of its lines are in another section; of a summary, those that it stands for.
     Contained,
+    /// It was nothing but what compression takes away.
+    Compressed,
 }
 
 impl Excluded {
@@ -115,6 +119,7 @@ impl Excluded {
             Self::Budget => "over the budget",
             Self::Named => "named by the task, which names too much",
             Self::Contained => "in another section",
+            Self::Compressed => "nothing of it is left, compressed",
         }
     }
 }

@@ -39,6 +39,7 @@ pub(super) fn take(
     beyond.extend(taker.of(Need::Worth));
     taker.by_worth(&beyond, cancelled)?;
     taker.fill();
+    taker.excluded.extend(taker.of(Need::Nothing).into_iter().map(|at| (at, Excluded::Compressed)));
     let Taker { taken, mut excluded, .. } = taker;
     for (at, reason) in &mut excluded {
         let piece = &pieces[*at];
