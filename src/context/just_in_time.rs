@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::pack::{Because, Need, Piece};
 use super::retrieve::{RankedFile, RankedPassage};
 use super::score;
+use super::worth::{of_lines, within};
 use crate::domain::LineRange;
 
 /// So many pieces at most; five or more where so many have a word of the change, and room.
@@ -41,13 +42,9 @@ pub fn mark(pieces: &mut [Piece], ranked: &[RankedFile]) {
 
 /// The lines that have a word of the change, each by how rare its rarest word is.
 fn hits(passages: &[RankedPassage], lines: LineRange) -> f32 {
-    let first = passages.partition_point(|passage| passage.place.end < lines.start);
-    let of = passages.iter().skip(first).take_while(|passage| passage.place.start < lines.end);
-    let hits = of.map(|passage| {
-        let (place, factors) = (passage.place, &passage.factors);
-        let own = lines.end.min(place.end) + 1 - lines.start.max(place.start + 1);
-        let all = factors.lines_removed + factors.lines_added + factors.lines_changed;
-        all * own as f32 / (place.end - place.start).max(1) as f32
+    let hits = within(passages, lines).map(|(_, passage)| {
+        let factors = &passage.factors;
+        of_lines(passage, lines, factors.lines_removed + factors.lines_added + factors.lines_changed)
     });
     hits.sum()
 }

@@ -1,7 +1,7 @@
 //! What lines of a ranked file are worth.
 
-use super::retrieve::RankedFile;
 use super::retrieve::weights::Weights;
+use super::retrieve::{RankedFile, RankedPassage};
 use crate::domain::LineRange;
 
 /// What a file is worth.
@@ -34,14 +34,9 @@ impl<'a> Worths<'a> {
     /// What the passages of some lines are worth together: of a passage that is cut, by its lines. Nothing where there are
     /// none.
     pub fn of_lines(&self, lines: LineRange) -> Option<Worth> {
-        let passages = &self.file.passages;
-        let first = passages.partition_point(|passage| passage.place.end < lines.start);
-        let parts = passages.iter().enumerate().skip(first);
         let (mut strongest, mut share) = (None::<(usize, f32)>, 0.0f32);
-        for (number, passage) in parts.take_while(|(_, passage)| passage.place.start < lines.end) {
-            let place = passage.place;
-            let own = lines.end.min(place.end) + 1 - lines.start.max(place.start + 1);
-            share += passage.share * own as f32 / (place.end - place.start).max(1) as f32;
+        for (number, passage) in within(&self.file.passages, lines) {
+            share += of_lines(passage, lines, passage.share);
             if strongest.is_none_or(|(_, known)| passage.share > known) {
                 strongest = Some((number, passage.share));
             }
@@ -51,4 +46,18 @@ impl<'a> Worths<'a> {
         let worth = self.all * share;
         Some(Worth { strongest, part, worth, first: self.all * self.first * part.sqrt() })
     }
+}
+
+/// The passages that some lines have a part of, with their numbers.
+pub fn within(passages: &[RankedPassage], lines: LineRange) -> impl Iterator<Item = (usize, &RankedPassage)> {
+    let first = passages.partition_point(|passage| passage.place.end < lines.start);
+    let parts = passages.iter().enumerate().skip(first);
+    parts.take_while(move |(_, passage)| passage.place.start < lines.end)
+}
+
+/// Of a figure of a passage, the part of those of its lines that are among some.
+pub fn of_lines(passage: &RankedPassage, lines: LineRange, figure: f32) -> f32 {
+    let place = passage.place;
+    let own = lines.end.min(place.end) + 1 - lines.start.max(place.start + 1);
+    figure * own as f32 / (place.end - place.start).max(1) as f32
 }
